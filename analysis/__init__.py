@@ -1,0 +1,1 @@
+"""Mathematics on arrays: comparison and verdicts. It knows nothing of processes, databases or Ray."""

@@ -1,0 +1,94 @@
+"""How far two recordings of one output are apart: at the first step, over the horizon, in absolute terms and in ulps.
+
+An output is an array of shape ``(trajectories, steps, ...)``. Step 0 is the first one after a state that both releases
+were handed, the only step that chaos cannot have touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Separation:
+    """Two recordings of one output, compared.
+
+    ``first_step`` and ``horizon`` are the largest absolute differences; infinite where one side is not a number (or
+    infinite) and the other is something else, and where the two cannot be subtracted at all. ``*_ulps`` counts the
+    same differences in units in the last place of the larger of the two values at that entry; it is ``None`` for
+    outputs without a last place (flags, integers) and where the difference is infinite.
+    """
+
+    output: str
+    same_bits: bool
+    first_step: float
+    first_step_ulps: float | None
+    horizon: float
+    horizon_ulps: float | None
+    interface: str = ""
+    """A change of shape or dtype, in words that name no direction; empty when there is none."""
+
+    @classmethod
+    def none(cls, output: str) -> Separation:
+        """Two recordings with the same bits."""
+        return cls(output=output, same_bits=True, first_step=0.0, first_step_ulps=0.0, horizon=0.0, horizon_ulps=0.0)
+
+
+def separation(output: str, older: Array, newer: Array) -> Separation:
+    """Compare two recordings of ``output``."""
+    if older.shape != newer.shape:
+        shapes = sorted((_entry_shape(older), _entry_shape(newer)))
+        return Separation(
+            output=output,
+            same_bits=False,
+            first_step=np.inf,
+            first_step_ulps=None,
+            horizon=np.inf,
+            horizon_ulps=None,
+            interface=f"{output} has shapes {shapes[0]} and {shapes[1]}",
+        )
+    dtypes = sorted((str(older.dtype), str(newer.dtype)))
+    interface = "" if older.dtype == newer.dtype else f"{output} has dtypes {dtypes[0]} and {dtypes[1]}"
+    if not interface and older.tobytes() == newer.tobytes():
+        return Separation.none(output)
+    first, first_ulps = _largest(older[:, :1], newer[:, :1])
+    horizon, horizon_ulps = _largest(older, newer)
+    return Separation(
+        output=output,
+        same_bits=False,
+        first_step=first,
+        first_step_ulps=first_ulps,
+        horizon=horizon,
+        horizon_ulps=horizon_ulps,
+        interface=interface,
+    )
+
+
+def _largest(older: Array, newer: Array) -> tuple[float, float | None]:
+    """The largest absolute difference and its size in ulps at the entry where it stands."""
+    if older.size == 0:
+        return 0.0, 0.0
+    left, right = older.astype(np.float64).ravel(), newer.astype(np.float64).ravel()
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.abs(left - right)
+    alike = (left == right) | (np.isnan(left) & np.isnan(right))
+    apart[alike] = 0.0
+    apart[np.isnan(apart)] = np.inf  # one side is not a number, or the infinities have opposite signs
+    where = int(np.argmax(apart))
+    largest = float(apart[where])
+    if older.dtype.kind != "f" or newer.dtype.kind != "f" or not np.isfinite(largest):
+        return largest, None
+    # The coarser of two dtypes decides what its last place is.
+    dtype = older.dtype if older.dtype.itemsize <= newer.dtype.itemsize else newer.dtype
+    spacing = np.spacing(np.maximum(abs(left[where]), abs(right[where])).astype(dtype))
+    return largest, float(largest / np.float64(spacing))
+
+
+def _entry_shape(array: Array) -> str:
+    return "×".join(str(size) for size in array.shape[2:]) or "scalar"

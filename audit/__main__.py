@@ -1,0 +1,5 @@
+"""``python -m audit`` is ``release-audit``."""
+
+from audit.cli import main
+
+main()

@@ -1,0 +1,58 @@
+"""Arrays outside the database: one npy file each, named by the digest of what is in it."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit import folders
+from audit.errors import StoreError
+from audit.stimulus import identity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayFiles:
+    """The folder beside a database that holds its arrays."""
+
+    folder: Path
+
+    def put(self, array: NDArray[Any]) -> str:
+        """Keep an array; equal arrays are kept once. Return its digest."""
+        digest = folders.digest(*identity(array))
+        path = self._path(digest)
+        if not path.exists():
+            file = io.BytesIO()
+            np.save(file, array, allow_pickle=False)
+            folders.write_whole(path, file.getvalue())
+        return digest
+
+    def get(self, digest: str) -> NDArray[Any]:
+        """The array with that digest, checked against it."""
+        try:
+            array: NDArray[Any] = np.load(self._path(digest), allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise StoreError(
+                f"the array {digest[:12]} is missing or damaged ({error}); see `release-audit doctor`"
+            ) from None
+        if folders.digest(*identity(array)) != digest:
+            raise StoreError(f"{self._path(digest)} is damaged: its content does not match its name")
+        return array
+
+    def has(self, digest: str) -> bool:
+        """Whether the file is there."""
+        return self._path(digest).exists()
+
+    def put_bytes(self, digest: str, payload: bytes, suffix: str) -> Path:
+        """Keep a file that is already in its form, under the digest that its maker gave it."""
+        path = self.folder / digest[:2] / f"{digest}{suffix}"
+        if not path.exists():
+            folders.write_whole(path, payload)
+        return path
+
+    def _path(self, digest: str) -> Path:
+        return self.folder / digest[:2] / f"{digest}.npy"

@@ -1,0 +1,182 @@
+"""The command line: verbs, options, exit codes. The only place that exits."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from audit import __version__, matrix_file, planned, summary
+from audit.console import Screen
+from audit.doctor import checks
+from audit.errors import (
+    EXIT_CHANGED,
+    EXIT_COMPLETE,
+    EXIT_INCOMPLETE,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    AuditError,
+    UsageError,
+)
+from audit.pipeline import Options, Runner, Tools
+from audit.pipeline import audit as run_pipeline
+from audit.store import Store, Table
+
+DATABASE = Path("results/audit.duckdb")
+
+_database = click.option(
+    "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
+    help="The database; its arrays lie beside it.",
+)  # fmt: skip
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="release-audit")
+def commands() -> None:
+    """Tell whether a new release of a simulator changed the physics, where, and who did it."""
+
+
+@commands.command()
+@click.argument("matrix")
+@_database
+@click.option("--check", is_flag=True, help="Exit with 1 when something changed, for CI.")
+@click.option("--address", help="A running Ray cluster; default: RAY_ADDRESS, else a local one.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Releases dumped at the same time; default: one a core.")
+@click.option("--timeout", type=click.FloatRange(min=0.1), default=300.0, show_default=True,
+              help="Seconds that one cell may take.")  # fmt: skip
+def run(matrix: str, database: Path, check: bool, address: str | None, jobs: int | None, timeout: float) -> int:
+    """Audit MATRIX: a path, or a name in matrices/."""
+    began = time.monotonic()
+    screen = Screen()
+    file = matrix_file.read(matrix_file.find(matrix))
+    with Store(database) as store:
+        tools = Tools(store=store, workers=_workers(address, jobs), reporter=screen, options=Options(timeout=timeout))
+        result = run_pipeline(file, tools)
+        told = summary.summarise(store, result.run_id)
+    screen.summary(
+        told, dumped=result.dumped, reused=result.reused, seconds=time.monotonic() - began, database=str(database)
+    )
+    if result.exit_code != EXIT_COMPLETE:
+        screen.error("release-audit: not complete: run the same command again, it continues where this one was")
+        return result.exit_code
+    return EXIT_CHANGED if check and told.counts.get("changed") else EXIT_COMPLETE
+
+
+@commands.command()
+@click.argument("matrix")
+@_database
+def plan(matrix: str, database: Path) -> int:
+    """Show what an audit of MATRIX would run and what is there already. Runs nothing."""
+    file = matrix_file.read(matrix_file.find(matrix))
+    screen = Screen()
+    rows = planned.plan(file, database)
+    screen.table(("release", "Python", "lock", "virtualenv", "dumped", "to dump"), [row.shown() for row in rows])
+    missing = sum(row.missing for row in rows)
+    screen.note(f"{len(rows)} releases, {sum(row.dumped for row in rows)} cells dumped, {missing} to dump")
+    return EXIT_COMPLETE
+
+
+@commands.command()
+@click.argument("sql")
+@_database
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json", "parquet"]), default="table",
+              show_default=True)  # fmt: skip
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write; needed for parquet.")
+def query(sql: str, database: Path, form: str, output: Path | None) -> int:
+    """Run SQL on the results, read-only. The README documents the views."""
+    if form == "parquet" and output is None:
+        raise UsageError("parquet needs a file to write: add --output FILE")
+    with Store(database, read_only=True) as store:
+        if form == "parquet":
+            assert output is not None
+            store.write_parquet(sql, output)
+            return EXIT_COMPLETE
+        table = store.query(sql)
+    if form == "table" and output is None:
+        Screen().table(table.columns, table.rows)
+        return EXIT_COMPLETE
+    text = _as_json(table) if form == "json" else _as_csv(table)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+    return EXIT_COMPLETE
+
+
+@commands.command()
+@_database
+def doctor(database: Path) -> int:
+    """Check Python, uv, the package index, the disk and the CPU."""
+    screen = Screen()
+    found = list(checks(database.parent))
+    screen.table(("", "", ""), [("ok" if each.ok else "BAD", each.name, each.found) for each in found])
+    return EXIT_COMPLETE if all(each.ok for each in found) else EXIT_INCOMPLETE
+
+
+@commands.command()
+def schema() -> int:
+    """Print the JSON schema of a matrix, as it lies in matrices/schema.json."""
+    click.echo(matrix_file.schema(), nl=False)
+    return EXIT_COMPLETE
+
+
+def main() -> NoReturn:
+    """Run, and turn whatever happens into an exit code and at most one sentence."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    screen = Screen()
+    try:
+        code = commands.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        code = _interrupted(screen)
+    except KeyboardInterrupt:
+        code = _interrupted(screen)
+    except click.ClickException as error:
+        screen.error(f"release-audit: {error.format_message()}")
+        code = EXIT_USAGE
+    except AuditError as error:
+        screen.error(f"release-audit: {error}")
+        code = error.exit_code
+    except OSError as error:
+        screen.error(f"release-audit: {error.strerror}: {error.filename}; what was stored before is kept")
+        code = EXIT_INCOMPLETE
+    sys.exit(code or EXIT_COMPLETE)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _interrupted(screen: Screen) -> int:
+    screen.error("release-audit: interrupted; what was dumped is stored, the same command continues from there")
+    return EXIT_INTERRUPTED
+
+
+def _workers(address: str | None, count: int | None) -> Callable[[], AbstractContextManager[Runner]]:
+    def start() -> AbstractContextManager[Runner]:
+        from audit.workers import Workers  # imports ray, which takes a second that a cached audit need not pay
+
+        return Workers(address, count)
+
+    return start
+
+
+def _as_csv(table: Table) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(table.rows)
+    return file.getvalue()
+
+
+def _as_json(table: Table) -> str:
+    rows: list[dict[str, Any]] = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    return json.dumps(rows, indent=1, default=str) + "\n"

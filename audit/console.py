@@ -1,0 +1,177 @@
+"""What a person sees: progress, the summary, tables. The only file of this room that imports rich."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from audit.failures import readable
+from audit.summary import Summary
+
+VERDICTS = {
+    "identical": ("=", "green", "the same bits"),
+    "rounding": ("≈", "cyan", "float noise, at the first step and over the horizon"),
+    "amplified": ("~", "yellow", "float noise at the first step that the dynamics then amplified"),
+    "changed": ("✗", "bold red", "apart at the first step after a state that both were handed"),
+    "incomparable": ("?", "magenta", "the two did not start from the same state"),
+    "unavailable": ("·", "dim", "one of the two does not have it"),
+}
+"""Verdict: sign, style, meaning."""
+
+_LISTED = 12
+"""Lines of a kind that the summary prints before it refers to the store."""
+
+
+class Screen:
+    """A terminal, or a log when there is none: progress bars there, one line an item here."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._out = Console(highlight=False, quiet=quiet)
+        self._err = Console(stderr=True, highlight=False)
+
+    @contextmanager
+    def stage(self, name: str, total: int) -> Iterator[Callable[[str], None]]:
+        """Show a stage of ``total`` items."""
+        began = time.monotonic()
+        if not self._out.is_terminal:
+            count = 0
+
+            def log(item: str) -> None:
+                nonlocal count
+                count += 1
+                elapsed = time.monotonic() - began
+                self._out.print(
+                    f"{name} {count}/{total}  {readable(item)}  {elapsed:.1f} s", soft_wrap=True, markup=False
+                )
+
+            yield log
+            return
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description:<17}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[item]}", style="dim"),
+        )
+        with Progress(*columns, console=self._out) as progress:
+            task = progress.add_task(name, total=total, item="")
+            yield lambda item: progress.update(task, advance=1, item=escape(readable(item, 60)))
+            progress.update(task, item="")
+
+    def note(self, text: str) -> None:
+        """Print a line."""
+        self._out.print(text, markup=False, soft_wrap=True)
+
+    def error(self, text: str) -> None:
+        """Print a line to standard error."""
+        self._err.print(Text(text), soft_wrap=True)
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Print rows under headings; on no terminal, as wide as they are."""
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(_shown(value)) for value in row))
+        if self._out.is_terminal:
+            self._out.print(table)
+        else:
+            width = 4 + sum(
+                max(map(len, (column, *(_shown(row[i]) for row in rows)))) + 2 for i, column in enumerate(columns)
+            )
+            self._out.print(table, width=max(width, 40), soft_wrap=True)
+
+    def summary(self, summary: Summary, *, dumped: int, reused: int, seconds: float, database: str) -> None:
+        """Print what a run came to."""
+        self._out.print()
+        for boundaries, environments in summary.groups:
+            if boundaries:
+                self._verdicts(summary, boundaries, environments)
+        signs = [verdict for verdict in VERDICTS if summary.counts.get(verdict)]
+        self._out.print(
+            Text("  ".join(f"{VERDICTS[verdict][0]} {verdict}: {VERDICTS[verdict][2]}" for verdict in signs))
+        )
+        self._changes(summary)
+        self._missing(summary)
+        counted = ", ".join(f"{summary.counts[verdict]} {verdict}" for verdict in signs) or "none"
+        total = sum(summary.counts.values())
+        self._out.print(f"\n[bold]{total} pairs[/]: {counted}", soft_wrap=True)
+        if summary.silent_differences:
+            self._out.print(
+                f"{summary.silent_differences} of the identical pairs differ in outputs that this matrix's verdict "
+                "does not read: see the view separations"
+            )
+        self._out.print(f"{dumped} cells dumped, {reused} found in {escape(database)}, {seconds:.1f} s")
+        self._next_queries(summary)
+
+    def _verdicts(self, summary: Summary, boundaries: Sequence[tuple[str, str]], environments: Sequence[str]) -> None:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("environment", no_wrap=True)
+        for number in range(1, len(boundaries) + 1):
+            table.add_column(str(number), justify="right")
+        for environment in environments:
+            signs = (VERDICTS[summary.verdict(environment, boundary)] for boundary in boundaries)
+            table.add_row(Text(environment), *(Text(sign, style) for sign, style, _ in signs))
+        self._out.print(table)
+        for number, (older, newer) in enumerate(boundaries, 1):
+            self._out.print(Text(f"  {number:>2}  {older} → {newer}", "dim"), soft_wrap=True)
+        self._out.print()
+
+    def _changes(self, summary: Summary) -> None:
+        changed = summary.changed
+        if changed:
+            self._out.print("\n[bold red]Changed[/] between neighbouring releases:")
+        for line in changed[:_LISTED]:
+            self._out.print(
+                Text(f"  {line.environment}: {line.older} → {line.newer}: {readable(line.reason)}"), soft_wrap=True
+            )
+        if len(changed) > _LISTED:
+            self._out.print(f"  and {len(changed) - _LISTED} more: query the view changes")
+
+    def _missing(self, summary: Summary) -> None:
+        if summary.missing:
+            self._out.print("\n[bold]Not audited:[/]")
+        for each in summary.missing[:_LISTED]:
+            self._out.print(Text(f"  {each.subject}: {each.status}: {_short(each.reason)}"), soft_wrap=True)
+        if len(summary.missing) > _LISTED:
+            self._out.print(f"  and {len(summary.missing) - _LISTED} more: query the views dumps and failures")
+
+    def _next_queries(self, summary: Summary) -> None:
+        matrix = summary.matrix
+        self._out.print("\nNext:")
+        for query in (
+            f"SELECT environment, older, newer, reason FROM changes WHERE matrix = '{matrix}' AND adjacent",
+            f"SELECT verdict, count(*) FROM pairs WHERE matrix = '{matrix}' GROUP BY ALL",
+            f"SELECT release, version FROM release_packages WHERE matrix = '{matrix}' AND package = 'numpy'",
+        ):
+            self._out.print(Text(f'  make query SQL="{query}"'), soft_wrap=True)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else readable(str(value))
+
+
+def _short(text: str, limit: int = 240) -> str:
+    text = " ".join(readable(text).split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,47 @@
+"""Everything that can go wrong in a way a user can act on. The command line turns each into one sentence and an exit.
+
+A traceback is a bug in this program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+EXIT_COMPLETE = 0
+EXIT_CHANGED = 1
+EXIT_USAGE = 2
+EXIT_INCOMPLETE = 3
+EXIT_INTERRUPTED = 130
+
+
+class AuditError(Exception):
+    """The audit itself could not be completed."""
+
+    exit_code = EXIT_INCOMPLETE
+
+
+class UsageError(AuditError):
+    """The user asked for something that cannot be done as asked."""
+
+    exit_code = EXIT_USAGE
+
+
+class MatrixError(UsageError):
+    """A matrix is wrong; carries every problem that was found."""
+
+    def __init__(self, source: str, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        count = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}"
+        super().__init__("\n".join([f"{source} has {count}:", *(f"  {problem}" for problem in problems)]))
+
+
+class StoreError(AuditError):
+    """The database cannot be used: another version, in use, damaged, or the disk is full."""
+
+
+class IndexUnreachable(AuditError):
+    """The package index did not answer."""
+
+
+class ToolMissing(AuditError):
+    """A program that the audit is built on is not there."""

@@ -1,0 +1,37 @@
+"""A failure is a value: it goes into the store with everything a person needs, and never stops the others."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+INFRASTRUCTURE = frozenset({"unreachable", "disk-full", "worker-lost"})
+"""Statuses that say nothing about the package. An audit that has one of these is not complete."""
+
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Something that could not be done: a release that does not resolve, a cell whose process died."""
+
+    subject: str
+    """A release's id, or a cell's identifier ``release/environment``."""
+    stage: str
+    """``resolve``, ``build``, ``probe`` or ``dump``."""
+    status: str
+    reason: str
+    exit_code: int | None = None
+    signal: int | None = None
+    stderr_tail: str = ""
+    seconds: float = 0.0
+
+    @property
+    def is_infrastructure(self) -> bool:
+        """Whether it is the machine's fault, not the package's."""
+        return self.status in INFRASTRUCTURE
+
+
+def readable(text: str, limit: int = 4000) -> str:
+    """The end of a text that some package wrote, without what could move a terminal's cursor or colour."""
+    return _CONTROL.sub("", text)[-limit:]

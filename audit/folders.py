@@ -1,0 +1,52 @@
+"""Where things are kept between audits, and how a file gets there whole."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def cache() -> Path:
+    """Locks and virtualenvs: shared by all checkouts of a user, safe to delete."""
+    chosen = os.environ.get("RELEASE_AUDIT_CACHE")
+    base = (
+        Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "release-audit"
+    )
+    return base.absolute()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write under a temporary name in the same folder, then rename: readers see all of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on ``path``; wait for whoever has it. The system releases it when a process dies."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def digest(*parts: str | bytes) -> str:
+    """The sha256 of the parts, each preceded by its length so that no two lists of parts collide."""
+    total = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8") if isinstance(part, str) else part
+        total.update(f"{len(data)}:".encode())
+        total.update(data)
+    return total.hexdigest()

@@ -1,0 +1,202 @@
+"""The matrix: which releases, which environments, which stimulus, which pairs. A YAML file, validated whole.
+
+The models here are the file's shape; ``matrices/schema.json`` is generated from them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import Annotated, Any, Literal
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+
+OUTPUTS = ("state", "observation", "reward", "terminated", "truncated")
+
+_PYTHON = re.compile(r"3\.\d+(\.\d+)?")
+_IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]*")
+
+
+def _requirement(text: str) -> str:
+    try:
+        Requirement(text)
+    except InvalidRequirement as error:
+        raise ValueError(f"{text!r} is not a requirement: {str(error).splitlines()[0]}") from None
+    return text
+
+
+def _specifier(text: str) -> str:
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
+        raise ValueError(f"{text!r} is not a version range; write it like '>=3.2,<4'") from None
+    return text
+
+
+def _python_text(value: Any) -> Any:
+    if isinstance(value, float):
+        raise ValueError(f"put the version in quotes: YAML reads {value} as a number, and 3.10 as 3.1")
+    return value
+
+
+def _python(text: str) -> str:
+    if not _PYTHON.fullmatch(text):
+        raise ValueError(f"{text!r} is not a Python version; write it like '3.11' or '3.11.7'")
+    return text
+
+
+def _identifier(text: str) -> str:
+    if not _IDENTIFIER.fullmatch(text):
+        raise ValueError(f"{text!r} must begin with a letter or digit and hold only letters, digits and . _ @ + -")
+    return text
+
+
+def _identifier_template(text: str) -> str:
+    if "{version}" not in text:
+        raise ValueError(f"{text!r} must contain {{version}}, so that each version gets its own id")
+    _identifier(text.replace("{version}", "0"))
+    return text
+
+
+RequirementText = Annotated[str, AfterValidator(_requirement)]
+PythonVersion = Annotated[str, BeforeValidator(_python_text), AfterValidator(_python)]
+Identifier = Annotated[str, AfterValidator(_identifier)]
+
+
+def _kebab(name: str) -> str:
+    return name.rstrip("_").replace("_", "-")
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=_kebab, populate_by_name=False)
+
+
+class ExplicitRow(_Model):
+    """One release, written out."""
+
+    id: Identifier = Field(description="Name of the release in results and selectors.")
+    requires: tuple[RequirementText, ...] = Field(min_length=1, description="What a user would install.")
+    pins: tuple[RequirementText, ...] = Field(default=(), description="Constraints on what else gets installed.")
+    python: PythonVersion | None = Field(default=None, description="Python of this release; default: the matrix's.")
+    exclude_newer: datetime.date | None = Field(
+        default=None, description="Resolve as on the evening of this day (UTC); default: the matrix's day."
+    )
+    series: str = Field(default="", description="Releases are neighbours within a series.")
+
+
+class GeneratedRow(_Model):
+    """One release for every version of a package that the index has in a range."""
+
+    package: Annotated[str, AfterValidator(_requirement)] = Field(description="Name of the package that moves.")
+    versions: Annotated[str, AfterValidator(_specifier)] = Field(description="Version range, such as '>=3.2,<4'.")
+    with_: tuple[RequirementText, ...] = Field(default=(), description="What stays the same in each of them.")
+    id: Annotated[str, AfterValidator(_identifier_template)] | None = Field(
+        default=None, description="Id of each release; default: PACKAGE-{version}."
+    )
+    prereleases: bool = Field(default=False, description="Whether pre-releases count.")
+    pins: tuple[RequirementText, ...] = Field(default=(), description="Constraints on what else gets installed.")
+    python: PythonVersion | None = Field(default=None, description="Python of these releases.")
+    exclude_newer: datetime.date | None = Field(default=None, description="Resolve as on the evening of this day.")
+    series: str = Field(default="", description="Releases are neighbours within a series.")
+
+    @property
+    def id_template(self) -> str:
+        """The id with a place for the version."""
+        return self.id or f"{self.package}-{{version}}"
+
+
+def _row_kind(value: Any) -> str:
+    return "generated" if isinstance(value, dict) and "package" in value else "explicit"
+
+
+Row = Annotated[
+    Annotated[ExplicitRow, Tag("explicit")] | Annotated[GeneratedRow, Tag("generated")], Discriminator(_row_kind)
+]
+
+
+class BoundedStart(_Model):
+    """Initial states drawn uniformly between bounds. Entries of the state beyond the bounds given are zero."""
+
+    low: tuple[float, ...] = Field(min_length=1)
+    high: tuple[float, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> BoundedStart:
+        if len(self.low) != len(self.high):
+            raise ValueError(f"low has {len(self.low)} entries, high {len(self.high)}")
+        if any(low > high for low, high in zip(self.low, self.high, strict=True)):
+            raise ValueError("an entry of low is above its entry of high")
+        return self
+
+
+class NearStart(_Model):
+    """Initial states drawn around the environment's own: positions and velocities within plus or minus these."""
+
+    position: float = Field(ge=0)
+    velocity: float = Field(ge=0)
+
+
+def _start_kind(value: Any) -> str:
+    return "near" if isinstance(value, dict) and {"position", "velocity"} & set(value) else "bounded"
+
+
+Start = Annotated[
+    Annotated[BoundedStart, Tag("bounded")] | Annotated[NearStart, Tag("near")], Discriminator(_start_kind)
+]
+
+
+class StimulusSpec(_Model):
+    """What every release is given: states and actions, drawn once from a seed."""
+
+    seed: int = Field(default=0, ge=0)
+    trajectories: int = Field(default=8, ge=1, le=100_000)
+    steps: int = Field(default=500, ge=1, le=1_000_000)
+    actions: Literal["zero", "uniform"] = Field(
+        default="zero", description="zero: no action (or `coast`). uniform: drawn over the action space."
+    )
+    start: Start = Field(default=NearStart(position=0.05, velocity=0.05))
+
+
+class EnvironmentRow(_Model):
+    """What is stepped: an id registered with gym or gymnasium (`module:Id-v0` imports the module first)."""
+
+    id: str = Field(min_length=1)
+    name: Identifier | None = Field(default=None, description="Name in results, where one id appears more than once.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments of the constructor.")
+    releases: tuple[str, ...] = Field(default=("*",), min_length=1, description="Ids of releases, or patterns.")
+    start: Start | None = Field(default=None, description="Initial states; default: the stimulus's.")
+    coast: int | None = Field(default=None, description="The action that does least, where actions are discrete.")
+
+    @property
+    def title(self) -> str:
+        """The name under which results appear."""
+        return self.name or self.id
+
+
+class Against(_Model):
+    """Compare every release with one."""
+
+    against: str
+
+
+class Matrix(_Model):
+    """One question: these releases, on these environments, under this stimulus, in these pairs."""
+
+    name: Identifier
+    description: str = ""
+    python: PythonVersion
+    exclude_newer: datetime.date | None = Field(
+        default=None, description="Resolve as on the evening of this day (UTC): the same locks next year."
+    )
+    pins: tuple[RequirementText, ...] = Field(default=(), description="Constraints on every release.")
+    pairs: Literal["all", "adjacent"] | Against = "all"
+    outputs: tuple[Literal["state", "observation", "reward", "terminated", "truncated"], ...] = Field(
+        default=OUTPUTS,
+        min_length=1,
+        description="Outputs that the verdict reads; the others are recorded all the same.",
+    )
+    stimulus: StimulusSpec = Field(default_factory=StimulusSpec)
+    releases: tuple[Row, ...] = Field(min_length=1)
+    environments: tuple[EnvironmentRow, ...] = Field(min_length=1)

@@ -1,0 +1,76 @@
+"""What an audit would do, found out without doing any of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit import plan as planning
+from audit import releases, stimulus, venvs
+from audit.matrix_file import MatrixFile
+from audit.plan import Cell
+from audit.releases import Release
+from audit.stimulus import Layout, Stimulus
+from audit.store import Store
+from audit.venvs import Recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRelease:
+    """What is there of a release, and what is not."""
+
+    release: str
+    python: str
+    locked: bool
+    built: bool
+    dumped: int
+    missing: int
+
+    def shown(self) -> tuple[str, ...]:
+        """As cells of a table."""
+        lock = "known" if self.locked else "to resolve"
+        venv = "built" if self.built else "to build"
+        return self.release, self.python, lock, venv, str(self.dumped), str(self.missing)
+
+
+def plan(file: MatrixFile, database: Path) -> list[PlannedRelease]:
+    """Look at the matrix, the caches and the store. Generated rows ask the index for versions, nothing else does."""
+    requests = releases.expand(file)
+    known = {request.id: found for request in requests if (found := releases.remembered(request)) is not None}
+    cells = planning.cells(file.matrix, requests, known)
+    dumped = _dumped(file, cells, database)
+    rows = []
+    for request in requests:
+        release: Release | None = known.get(request.id)
+        wanted = [each for each in file.matrix.environments if releases.selected([request], each.releases)]
+        there = sum(f"{request.id}/{each.title}" in dumped for each in wanted)
+        rows.append(
+            PlannedRelease(
+                release=request.id,
+                python=release.interpreter.version if release else request.python,
+                locked=release is not None,
+                built=release is not None and venvs.ready(Recipe.of(release)),
+                dumped=there,
+                missing=len(wanted) - there,
+            )
+        )
+    return rows
+
+
+def _dumped(file: MatrixFile, cells: tuple[Cell, ...], database: Path) -> set[str]:
+    if not database.is_file():
+        return set()
+    with Store(database, read_only=True) as store:
+        stimuli: dict[str, Stimulus] = {}
+        for cell in cells:
+            probe = store.probe(cell.probe_key) if cell.environment.title not in stimuli else None
+            if probe is not None and probe.layout is not None:
+                layout = Layout.from_json(probe.layout)
+                stimuli[cell.environment.title] = stimulus.draw(file.matrix.stimulus, cell.environment, layout)
+        keys = {
+            cell.identifier: cell.key(stimuli[cell.environment.title])
+            for cell in cells
+            if cell.environment.title in stimuli
+        }
+        known = store.dumps(keys.values())
+    return {name for name, key in keys.items() if key in known}

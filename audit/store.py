@@ -1,0 +1,385 @@
+"""The store: one DuckDB file, one writer, every cell committed as it finishes. The only file that imports duckdb."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from analysis.separation import Separation
+from analysis.verdicts import Judgement
+from audit.arrays import ArrayFiles
+from audit.errors import StoreError, UsageError
+from audit.failures import Failure
+from audit.stimulus import Stimulus
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRecord:
+    """What a release said of an environment's states and actions."""
+
+    status: str
+    reason: str
+    layout: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpRecord:
+    """A dump as the store knows it. ``behaviour`` is ``None`` unless the status is ``ok``."""
+
+    status: str
+    reason: str
+    behaviour: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDump:
+    """A dump about to be stored: the record, and what it is made of."""
+
+    record: DumpRecord
+    key: str
+    cpu: str
+    stimulus: str
+    outputs: Mapping[str, StoredArray]
+    description: Mapping[str, Any]
+    steps: int | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredArray:
+    """Where an output's array is, and what it looks like."""
+
+    digest: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """An audit: what was asked, on which machine, with which tools."""
+
+    run_id: str
+    matrix: str
+    matrix_text: str
+    pairing: str
+    against: str | None
+    reads: str
+    started: datetime.datetime
+    harness_version: str
+    python_version: str
+    uv_version: str
+    host: str
+    cpu_model: str
+    cpu_flags: str
+    cpu: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRelease:
+    """A release's place in a run."""
+
+    release: str
+    position: int
+    series: str
+    requires: str
+    python: str
+    lock_digest: str | None
+    status: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCell:
+    """A cell's place in a run."""
+
+    environment: str
+    release: str
+    position: int
+    cell_key: str | None
+    status: str
+    reason: str
+    behaviour: str | None
+    reused: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The answer to a query."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+class Store:
+    """An open database with its arrays beside it. Use as a context manager."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        self.arrays = ArrayFiles(folder=path.parent / "arrays")
+        if read_only and not path.is_file():
+            raise UsageError(f"there is no database at {path} yet: run an audit first, or give another with --db")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = duckdb.connect(str(path), read_only=read_only)
+        except (duckdb.Error, OSError) as error:
+            raise _unusable(path, error) from None
+        try:
+            self._migrate(read_only)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._connection.close()
+        except duckdb.Error as error:
+            raise _unusable(self.path, error) from None
+
+    # Runs
+
+    def begin_run(self, run: RunRecord) -> None:
+        """Record that a run has begun."""
+        with self._transaction():
+            columns = list(run.__dataclass_fields__)
+            self._insert("runs", columns, [tuple(getattr(run, name) for name in columns)])
+
+    def put_locks(self, locks: Mapping[str, tuple[str, Sequence[tuple[str, str]]]]) -> None:
+        """Keep locks (by digest: text and packages) that the store does not have yet."""
+        known = {row[0] for row in self._rows("SELECT lock_digest FROM internal.locks")}
+        new = {digest: lock for digest, lock in locks.items() if digest not in known}
+        with self._transaction():
+            self._insert("locks", ["lock_digest", "text"], [(digest, text) for digest, (text, _) in new.items()])
+            packages = [(digest, *package) for digest, (_, packages) in new.items() for package in packages]
+            self._insert("lock_packages", ["lock_digest", "package", "version"], packages)
+
+    def finish_run(
+        self,
+        run_id: str,
+        exit_code: int,
+        releases: Sequence[RunRelease],
+        cells: Sequence[RunCell],
+        failures: Sequence[Failure],
+    ) -> None:
+        """Record what a run came to, all of it or nothing."""
+        with self._transaction():
+            self._insert_records("run_releases", run_id, releases)
+            self._insert_records("run_cells", run_id, cells)
+            self._insert_records("failures", run_id, failures)
+            self._execute(
+                "UPDATE internal.runs SET finished = ?, exit_code = ? WHERE run_id = ?",
+                [datetime.datetime.now(datetime.UTC).replace(tzinfo=None), exit_code, run_id],
+            )
+
+    # Probes, stimuli and dumps
+
+    def probe(self, key: str) -> ProbeRecord | None:
+        """The probe under that key."""
+        for status, reason, layout in self._rows(
+            "SELECT status, reason, layout FROM internal.probes WHERE probe_key = ?", [key]
+        ):
+            return ProbeRecord(status=status, reason=reason, layout=json.loads(layout) if layout else None)
+        return None
+
+    def put_probe(self, key: str, probe: ProbeRecord) -> None:
+        """Keep a probe."""
+        layout = json.dumps(probe.layout) if probe.layout is not None else None
+        with self._transaction():
+            self._insert(
+                "probes", ["probe_key", "status", "reason", "layout"], [(key, probe.status, probe.reason, layout)]
+            )
+
+    def put_stimulus(self, stimulus: Stimulus) -> None:
+        """Keep a stimulus, as the very bytes that the releases are given."""
+        path = self.arrays.put_bytes(stimulus.digest, stimulus.payload, ".stimulus.npz")
+        with self._transaction():
+            self._execute(
+                "INSERT INTO internal.stimuli VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                [stimulus.digest, stimulus.trajectories, stimulus.steps, str(path.relative_to(self.path.parent))],
+            )
+
+    def dumps(self, keys: Iterable[str]) -> dict[str, DumpRecord]:
+        """The dumps under those keys whose arrays are all still there."""
+        rows = self._rows(
+            "SELECT cell_key, status, reason, behaviour FROM internal.dumps"
+            " WHERE cell_key IN (SELECT unnest(?::VARCHAR[]))",
+            [list(keys)],
+        )
+        whole: dict[str | None, bool] = {None: True}
+        for behaviour in {row[3] for row in rows} - {None}:
+            whole[behaviour] = all(self.arrays.has(each.digest) for each in self.outputs(behaviour).values())
+        return {
+            key: DumpRecord(status=status, reason=reason, behaviour=behaviour)
+            for key, status, reason, behaviour in rows
+            if whole[behaviour]
+        }
+
+    def put_dump(self, dump: NewDump) -> None:
+        """Keep a dump, in one transaction. Its arrays are in their files already."""
+        behaviour = dump.record.behaviour
+        now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+        with self._transaction():
+            self._execute(
+                "INSERT OR REPLACE INTO internal.dumps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    dump.key, dump.record.status, dump.record.reason, behaviour, dump.cpu, dump.stimulus,
+                    json.dumps(dump.description), dump.steps, dump.seconds, now,
+                ],
+            )  # fmt: skip
+            for output, array in dump.outputs.items():
+                self._execute(
+                    "INSERT INTO internal.behaviour_outputs VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    [behaviour, output, array.digest, array.dtype, json.dumps(array.shape)],
+                )
+
+    def outputs(self, behaviour: str) -> dict[str, StoredArray]:
+        """The arrays that a behaviour consists of."""
+        rows = self._rows(
+            "SELECT output, array_digest, dtype, shape FROM internal.behaviour_outputs WHERE behaviour = ?", [behaviour]
+        )
+        return {
+            output: StoredArray(digest=digest, dtype=dtype, shape=tuple(json.loads(shape)))
+            for output, digest, dtype, shape in rows
+        }
+
+    def cpu_of(self, behaviour: str) -> str:
+        """The class of CPU that a behaviour was shown on; it is part of the behaviour's digest."""
+        return str(self._rows("SELECT cpu FROM internal.dumps WHERE behaviour = ? LIMIT 1", [behaviour])[0][0])
+
+    # Comparisons
+
+    def compared(self, reads: str) -> set[tuple[str, str]]:
+        """The pairs of behaviours that have been judged by those outputs."""
+        found = self._rows("SELECT first, second FROM internal.comparisons WHERE reads = ?", [reads])
+        return {(first, second) for first, second in found}
+
+    def put_comparison(
+        self, first: str, second: str, reads: str, judgement: Judgement, separations: Sequence[Separation]
+    ) -> None:
+        """Keep a judgement and what it was read from."""
+        with self._transaction():
+            self._execute(
+                "INSERT INTO internal.comparisons VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    first, second, reads, str(judgement.verdict), judgement.reason, judgement.first_step,
+                    judgement.first_step_ulps, judgement.horizon,
+                ],
+            )  # fmt: skip
+            for each in separations:
+                self._execute(
+                    "INSERT INTO internal.output_separations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    [
+                        first, second, each.output, each.same_bits, each.first_step, each.first_step_ulps, each.horizon,
+                        each.horizon_ulps, each.interface,
+                    ],
+                )  # fmt: skip
+
+    # Queries
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> Table:
+        """Run one query."""
+        try:
+            relation = self._connection.execute(sql, list(parameters))
+            columns = tuple(each[0] for each in relation.description or ())
+            return Table(columns=columns, rows=tuple(relation.fetchall()) if columns else ())
+        except duckdb.Error as error:
+            raise UsageError(f"the query failed: {_first_lines(error)}") from None
+
+    def write_parquet(self, sql: str, path: Path) -> None:
+        """Run one query and write its answer to a Parquet file."""
+        try:
+            self._connection.sql(sql).write_parquet(str(path))
+        except (duckdb.Error, AttributeError) as error:
+            raise UsageError(f"the query could not be written to {path}: {_first_lines(error)}") from None
+
+    # How
+
+    def _migrate(self, read_only: bool) -> None:
+        newest = max(_migrations())
+        version = self._version()
+        if version > newest or (version == 0 and self._has_tables()):
+            raise StoreError(
+                f"{self.path} was written by another version of release-audit (schema {version}, this one knows "
+                f"{newest}): use that version, or give another file with --db"
+            )
+        if version == newest:
+            return
+        if read_only:
+            raise StoreError(f"{self.path} has schema {version}, this version reads {newest}: run an audit on it first")
+        for number, path in sorted(_migrations().items()):
+            if number > version:
+                with self._transaction():
+                    self._connection.execute(path.read_text(encoding="utf-8"))
+                    self._connection.execute("CREATE TABLE IF NOT EXISTS internal.migrations (number INTEGER)")
+                    self._connection.execute("INSERT INTO internal.migrations VALUES (?)", [number])
+
+    def _version(self) -> int:
+        known = self._rows("SELECT 1 FROM duckdb_tables() WHERE schema_name = 'internal' AND table_name = 'migrations'")
+        return int(self._rows("SELECT max(number) FROM internal.migrations")[0][0]) if known else 0
+
+    def _has_tables(self) -> bool:
+        return bool(self._rows("SELECT 1 FROM duckdb_tables() WHERE NOT internal LIMIT 1"))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._connection.begin()
+            try:
+                yield
+            except BaseException:
+                self._connection.rollback()
+                raise
+            self._connection.commit()
+        except duckdb.Error as error:
+            raise _unusable(self.path, error) from error
+
+    def _execute(self, sql: str, parameters: Sequence[Any]) -> None:
+        self._connection.execute(sql, list(parameters))
+
+    def _rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, list(parameters)).fetchall()
+
+    def _insert_records(self, table: str, run_id: str, records: Sequence[Any]) -> None:
+        if records:
+            columns = list(records[0].__dataclass_fields__)
+            rows = [(run_id, *(getattr(record, name) for name in columns)) for record in records]
+            self._insert(table, ["run_id", *columns], rows)
+
+    def _insert(self, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert all rows in one statement: column by column, as DuckDB likes it."""
+        if rows:
+            unnested = ", ".join("unnest(?)" for _ in columns)
+            by_column = [list(values) for values in zip(*rows, strict=True)]
+            self._execute(f"INSERT INTO internal.{table} ({', '.join(columns)}) SELECT {unnested}", by_column)
+
+
+def _migrations() -> dict[int, Path]:
+    return {int(path.name.split("_")[0]): path for path in MIGRATIONS.glob("*.sql")}
+
+
+def _unusable(path: Path, error: Exception) -> StoreError:
+    text = _first_lines(error)
+    holder = re.search(r"PID (\d+)", str(error))
+    if "lock" in text.lower() and holder:
+        return StoreError(
+            f"{path} is in use by process {holder[1]}: wait until that audit has ended, or give another file with --db"
+        )
+    if "No space left" in text or "not enough space" in text.lower():
+        return StoreError(f"the disk is full: {path} could not be written. Make room and run the same command again")
+    return StoreError(f"{path} cannot be used as a database: {text}")
+
+
+def _first_lines(error: Exception) -> str:
+    return " ".join(str(error).split("\n\n")[0].split())[:600]

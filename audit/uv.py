@@ -1,0 +1,100 @@
+"""Calling the ``uv`` program. The user's index settings are uv's own: nothing here names or changes an index."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit.errors import IndexUnreachable, ToolMissing
+
+TIMEOUT_SECONDS = 1800
+"""For one call: building a large source distribution on a slow machine is the longest thing uv is asked to do."""
+
+_UNREACHABLE = re.compile(
+    r"Failed to fetch|Request failed after|error sending request|dns error|tcp connect error|operation timed out", re.I
+)
+_FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded", re.I)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one call of uv came to."""
+
+    ok: bool
+    output: str
+    errors: str
+    exit_code: int
+
+    @property
+    def reason(self) -> str:
+        """The sentence in uv's errors that says why: its first error with its causes, without build logs."""
+        told: list[str] = []
+        for line in self.errors.splitlines():
+            if line.strip() == "[stderr]":
+                told.append(_last_error(self.errors))
+                break
+            if line.startswith(("error:", "  cause:")):
+                told.append(line.split(":", 1)[1].strip())
+            elif line.startswith("         ") and told:
+                told[-1] += " " + line.strip()
+        return ": ".join(filter(None, told)) or " ".join(self.errors.split())[-500:] or "uv said nothing"
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether the index did not answer, which says nothing about the packages."""
+        return not self.ok and bool(_UNREACHABLE.search(self.errors))
+
+    @property
+    def full_disk(self) -> bool:
+        """Whether the disk was full, which says nothing about the packages either."""
+        return not self.ok and bool(_FULL_DISK.search(self.errors))
+
+
+def _last_error(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if re.search(r"\berror\b", line, re.I)]
+    lines = [line for line in lines if not line.startswith("hint:")]
+    return lines[-1].removeprefix("error:").strip() if lines else ""
+
+
+def executable() -> Path:
+    """The uv beside this interpreter, else the one on the PATH."""
+    beside = Path(sys.executable).parent / "uv"
+    if beside.is_file():
+        return beside
+    found = shutil.which("uv")
+    if found is None:
+        raise ToolMissing("uv is not installed: `pip install uv`, or run through `make`, which installs it")
+    return Path(found)
+
+
+def call(*arguments: str, given: str = "") -> Answer:
+    """Run uv, quietly, with ``given`` on its standard input."""
+    command = [str(executable()), *arguments, "--quiet", "--color", "never", "--no-progress"]
+    environment = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "UV_PYTHON")}
+    try:
+        done = subprocess.run(
+            command, input=given, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Answer(ok=False, output="", errors=f"error: uv took longer than {TIMEOUT_SECONDS} s", exit_code=-1)
+    return Answer(ok=done.returncode == 0, output=done.stdout, errors=done.stderr, exit_code=done.returncode)
+
+
+def require_index(answer: Answer) -> None:
+    """Raise when ``answer`` failed because the index is away."""
+    if answer.unreachable:
+        raise IndexUnreachable(
+            f"the package index cannot be reached: {answer.reason}. Check the network and uv's index settings, "
+            "then run the same command again"
+        )
+
+
+def version() -> str:
+    """Uv's own version."""
+    done = subprocess.run([str(executable()), "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.strip().removeprefix("uv ").split(" ")[0]

@@ -1,0 +1,114 @@
+"""One process serves all environments of one release: read the request, check the versions, answer cell by cell.
+
+The answer to a cell is a file. Exit status, standard output and standard error carry nothing that is believed.
+"""
+
+import importlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+import warnings
+from importlib import metadata
+
+from dumper import answers
+
+PROTOCOL = 1
+
+
+class WrongVersion(Exception):
+    """The interpreter imported something else than the lock says."""
+
+
+def serve(request_path):
+    """Answer every cell of the request; return the exit status."""
+    _die_with_the_parent()
+    warnings.simplefilter("ignore")
+    with open(request_path, encoding="utf-8") as file:
+        request = json.load(file)
+    if request["protocol"] != PROTOCOL:
+        raise SystemExit("the request speaks protocol %r, this dumper %r" % (request["protocol"], PROTOCOL))
+    owner = os.getpid()
+    try:
+        gym = _import_release(request)
+    except Exception as error:
+        answer = answers.Answer("failed", _last_line(error), detail=traceback.format_exc())
+        for cell in request["cells"]:
+            answers.write(cell["answer"], cell["environment"], answer)
+        return 1
+    open(request["imported"], "wb").close()
+    for cell in request["cells"]:
+        began = time.perf_counter()
+        answer = _answer(gym, request["task"], cell)
+        if os.getpid() != owner:  # a package forked and its child came back here: it has no say
+            os._exit(0)
+        answer.meta["seconds"] = time.perf_counter() - began
+        answers.write(cell["answer"], cell["environment"], answer)
+    return 0
+
+
+def _die_with_the_parent():
+    """End the whole process group when the orchestrator goes away, however it went.
+
+    Standard input is a pipe that nobody writes to. It reaches its end when the orchestrator's side is closed.
+    """
+    lifeline = os.dup(0)
+    os.set_inheritable(lifeline, False)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+
+    def wait():
+        while os.read(lifeline, 1):
+            pass
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=wait, name="lifeline", daemon=True).start()
+
+
+def _import_release(request):
+    """Import the package that registers the environments; assert that versions and place are the requested ones."""
+    for name, version in request["expect"].items():
+        found = metadata.version(name)
+        if found != version:
+            raise WrongVersion("%s %s is installed, %s was asked for" % (name, found, version))
+    gym = importlib.import_module(request["api"])
+    origin = os.path.realpath(gym.__file__)
+    if not origin.startswith(os.path.realpath(sys.prefix) + os.sep):
+        raise WrongVersion("%s was imported from %s, outside the virtualenv" % (request["api"], origin))
+    stated = getattr(gym, "__version__", None)
+    expected = request["expect"].get(request["api"])
+    if stated is not None and expected is not None and stated != expected:
+        raise WrongVersion("%s says it is %s, %s was asked for" % (request["api"], stated, expected))
+    return gym
+
+
+def _answer(gym, task, cell):
+    from dumper import describe, environment, record
+
+    try:
+        env = environment.make(gym, cell["environment"], cell["arguments"])
+    except environment.Unavailable as error:
+        return answers.Answer("unavailable", str(error))
+    except Exception as error:
+        return answers.Answer("failed", _last_line(error), detail=traceback.format_exc())
+    try:
+        if task == "probe":
+            return answers.Answer("ok", "", meta={"layout": describe.layout(env)})
+        return record.record(env, cell["stimulus"], describe.description(env))
+    except environment.Unavailable as error:
+        return answers.Answer("unavailable", str(error))
+    except record.Incomparable as error:
+        return answers.Answer("incomparable", str(error))
+    except Exception as error:
+        return answers.Answer("failed", _last_line(error), detail=traceback.format_exc())
+    finally:
+        environment.close(env)
+
+
+def _last_line(error):
+    text = str(error).strip().splitlines()
+    return "%s: %s" % (type(error).__name__, text[-1] if text else "no message")
