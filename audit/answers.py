@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.matrix import OUTPUTS
-from audit.stimulus import Stimulus
+from audit.stimulus import Layout, Stimulus
 
 FORMAT = 1
 LARGEST_BYTES = 2**31
@@ -54,9 +54,18 @@ def read(path: Path, environment: str, stimulus: Stimulus | None) -> CellAnswer:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         raise DamagedAnswer(f"the answer cannot be read: {type(error).__name__}: {error}") from None
-    if status == "ok" and stimulus is not None:
+    if status == "ok" and stimulus is None:
+        _check_layout(meta)
+    elif status == "ok" and stimulus is not None:
         _check_arrays(arrays, (stimulus.trajectories, stimulus.steps))
     return CellAnswer(status=status, reason=str(reason), detail=str(detail), meta=meta, arrays=arrays)
+
+
+def _check_layout(meta: dict[str, Any]) -> None:
+    try:
+        Layout.from_json(meta["layout"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedAnswer(f"the layout cannot be read: {type(error).__name__}: {error}") from None
 
 
 def _check_arrays(arrays: dict[str, NDArray[Any]], horizon: tuple[int, int]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import click
 
-from audit import __version__, matrix_file, planned, summary
+from audit import __version__, matrix_file, pipeline, planned, summary
 from audit.console import Screen
 from audit.doctor import checks
 from audit.errors import (
@@ -27,9 +27,9 @@ from audit.errors import (
     AuditError,
     UsageError,
 )
-from audit.pipeline import Options, Runner, Tools
-from audit.pipeline import audit as run_pipeline
-from audit.store import Store, Table
+from audit.records import Table
+from audit.store import Store
+from audit.tools import LazyRunner, Runner, Tools
 
 DATABASE = Path("results/audit.duckdb")
 
@@ -58,9 +58,8 @@ def run(matrix: str, database: Path, check: bool, address: str | None, jobs: int
     began = time.monotonic()
     screen = Screen()
     file = matrix_file.read(matrix_file.find(matrix))
-    with Store(database) as store:
-        tools = Tools(store=store, workers=_workers(address, jobs), reporter=screen, options=Options(timeout=timeout))
-        result = run_pipeline(file, tools)
+    with Store(database) as store, LazyRunner(_workers(address, jobs)) as runner:
+        result = pipeline.audit(file, Tools(store=store, runner=runner, reporter=screen, timeout=timeout))
         told = summary.summarise(store, result.run_id)
     screen.summary(
         told, dumped=result.dumped, reused=result.reused, seconds=time.monotonic() - began, database=str(database)

@@ -8,7 +8,8 @@ from itertools import combinations
 from analysis.separation import Separation, separation
 from analysis.verdicts import Judgement, Verdict, judge
 from audit.matrix import OUTPUTS
-from audit.store import RunCell, Store
+from audit.records import RunCell
+from audit.store import Store
 
 Pair = tuple[str, str]
 

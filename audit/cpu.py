@@ -30,6 +30,7 @@ def features() -> Features:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return Features(model=platform.processor() or "unknown", flags=(platform.processor(),))
-    fields = dict(tuple(map(str.strip, line.split(":", 1))) for line in reversed(lines) if ":" in line)
+    parted = (line.partition(":") for line in reversed(lines))
+    fields = {name.strip(): value.strip() for name, _, value in parted}
     flags = fields.get("flags") or fields.get("Features") or ""
     return Features(model=fields.get("model name", platform.machine()), flags=tuple(sorted(flags.split())))

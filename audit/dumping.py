@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -75,14 +75,18 @@ class DumpJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellOutcome:
-    """What became of one cell: an answer or a failure."""
+    """What became of one cell."""
 
     release: str
     environment: str
-    answer: CellAnswer | None
-    failure: Failure | None
+    result: CellAnswer | Failure
     seconds: float
     cpu: str
+
+    @property
+    def identifier(self) -> str:
+        """``release/environment``."""
+        return f"{self.release}/{self.environment}"
 
 
 def dumper_digest() -> str:
@@ -127,7 +131,7 @@ class _End:
     imported: bool
 
 
-def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Iterator[CellOutcome | _End]:
+def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Generator[CellOutcome | _End, None, None]:
     folder = Path(tempfile.mkdtemp(prefix="release-audit-"))
     child: subprocess.Popen[bytes] | None = None
     try:
@@ -237,8 +241,7 @@ def _outcome(job: DumpJob, cell: CellTask, path: Path) -> CellOutcome:
     return CellOutcome(
         release=job.release,
         environment=cell.environment,
-        answer=answer,
-        failure=None,
+        result=answer,
         seconds=float(answer.meta.get("seconds", 0.0)),
         cpu=cpu.features().digest,
     )
@@ -249,8 +252,7 @@ def _failed(job: DumpJob, cell: CellTask, failure: Failure) -> CellOutcome:
     return CellOutcome(
         release=job.release,
         environment=cell.environment,
-        answer=None,
-        failure=named,
+        result=named,
         seconds=failure.seconds,
         cpu=cpu.features().digest,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from audit.uv import Answer
+
 INFRASTRUCTURE = frozenset({"unreachable", "disk-full", "worker-lost"})
 """Statuses that say nothing about the package. An audit that has one of these is not complete."""
 
@@ -35,3 +37,18 @@ class Failure:
 def readable(text: str, limit: int = 4000) -> str:
     """The end of a text that some package wrote, without what could move a terminal's cursor or colour."""
     return _CONTROL.sub("", text)[-limit:]
+
+
+def uv_failure(subject: str, stage: str, status: str, answer: Answer, seconds: float) -> Failure:
+    """A failed call of uv as a value. What is not the packages' fault has a status of its own."""
+    if answer.unreachable or answer.full_disk:
+        status = "unreachable" if answer.unreachable else "disk-full"
+    return Failure(
+        subject=subject,
+        stage=stage,
+        status=status,
+        reason=answer.reason,
+        exit_code=answer.exit_code,
+        stderr_tail=readable(answer.errors),
+        seconds=seconds,
+    )

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import datetime
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
-OUTPUTS = ("state", "observation", "reward", "terminated", "truncated")
+Output = Literal["state", "observation", "reward", "terminated", "truncated"]
+OUTPUTS: tuple[Output, ...] = get_args(Output)
 
 _PYTHON = re.compile(r"3\.\d+(\.\d+)?")
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]*")
@@ -192,7 +193,7 @@ class Matrix(_Model):
     )
     pins: tuple[RequirementText, ...] = Field(default=(), description="Constraints on every release.")
     pairs: Literal["all", "adjacent"] | Against = "all"
-    outputs: tuple[Literal["state", "observation", "reward", "terminated", "truncated"], ...] = Field(
+    outputs: tuple[Output, ...] = Field(
         default=OUTPUTS,
         min_length=1,
         description="Outputs that the verdict reads; the others are recorded all the same.",

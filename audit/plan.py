@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from audit import cpu, dumping, folders, releases
 from audit.dumping import CellTask, DumpJob
+from audit.locks import Release
 from audit.matrix import EnvironmentRow, Matrix
-from audit.releases import Release, ReleaseRequest
+from audit.releases import ReleaseRequest
 from audit.stimulus import Stimulus
 from audit.venvs import Recipe
 

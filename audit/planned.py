@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from audit import dumps, layouts, locks, releases, venvs
 from audit import plan as planning
-from audit import releases, stimulus, venvs
+from audit.locks import Release
 from audit.matrix_file import MatrixFile
 from audit.plan import Cell
-from audit.releases import Release
-from audit.stimulus import Layout, Stimulus
 from audit.store import Store
 from audit.venvs import Recipe
 
@@ -36,7 +36,7 @@ class PlannedRelease:
 def plan(file: MatrixFile, database: Path) -> list[PlannedRelease]:
     """Look at the matrix, the caches and the store. Generated rows ask the index for versions, nothing else does."""
     requests = releases.expand(file)
-    known = {request.id: found for request in requests if (found := releases.remembered(request)) is not None}
+    known = {request.id: found for request in requests if (found := locks.remembered(request)) is not None}
     cells = planning.cells(file.matrix, requests, known)
     dumped = _dumped(file, cells, database)
     rows = []
@@ -57,20 +57,16 @@ def plan(file: MatrixFile, database: Path) -> list[PlannedRelease]:
     return rows
 
 
-def _dumped(file: MatrixFile, cells: tuple[Cell, ...], database: Path) -> set[str]:
+def _dumped(file: MatrixFile, cells: Sequence[Cell], database: Path) -> set[str]:
     if not database.is_file():
         return set()
+    by_environment: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_environment.setdefault(cell.environment.title, []).append(cell)
     with Store(database, read_only=True) as store:
-        stimuli: dict[str, Stimulus] = {}
-        for cell in cells:
-            probe = store.probe(cell.probe_key) if cell.environment.title not in stimuli else None
-            if probe is not None and probe.layout is not None:
-                layout = Layout.from_json(probe.layout)
-                stimuli[cell.environment.title] = stimulus.draw(file.matrix.stimulus, cell.environment, layout)
-        keys = {
-            cell.identifier: cell.key(stimuli[cell.environment.title])
-            for cell in cells
-            if cell.environment.title in stimuli
-        }
-        known = store.dumps(keys.values())
-    return {name for name, key in keys.items() if key in known}
+        found = {title: layouts.known_layout(group, store) for title, group in by_environment.items()}
+        known = {title: layout for title, layout in found.items() if layout is not None}
+        stimuli, _ = dumps.draw(file.matrix, known)
+        keys = dumps.cell_keys(cells, stimuli)
+        there = store.dumps(keys.values())
+    return {name for name, key in keys.items() if key in there}

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,106 +17,10 @@ from analysis.verdicts import Judgement
 from audit.arrays import ArrayFiles
 from audit.errors import StoreError, UsageError
 from audit.failures import Failure
+from audit.records import DumpRecord, NewDump, ProbeRecord, RunCell, RunRecord, RunRelease, StoredArray, Table
 from audit.stimulus import Stimulus
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeRecord:
-    """What a release said of an environment's states and actions."""
-
-    status: str
-    reason: str
-    layout: dict[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DumpRecord:
-    """A dump as the store knows it. ``behaviour`` is ``None`` unless the status is ``ok``."""
-
-    status: str
-    reason: str
-    behaviour: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewDump:
-    """A dump about to be stored: the record, and what it is made of."""
-
-    record: DumpRecord
-    key: str
-    cpu: str
-    stimulus: str
-    outputs: Mapping[str, StoredArray]
-    description: Mapping[str, Any]
-    steps: int | None
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredArray:
-    """Where an output's array is, and what it looks like."""
-
-    digest: str
-    dtype: str
-    shape: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
-    """An audit: what was asked, on which machine, with which tools."""
-
-    run_id: str
-    matrix: str
-    matrix_text: str
-    pairing: str
-    against: str | None
-    reads: str
-    started: datetime.datetime
-    harness_version: str
-    python_version: str
-    uv_version: str
-    host: str
-    cpu_model: str
-    cpu_flags: str
-    cpu: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRelease:
-    """A release's place in a run."""
-
-    release: str
-    position: int
-    series: str
-    requires: str
-    python: str
-    lock_digest: str | None
-    status: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCell:
-    """A cell's place in a run."""
-
-    environment: str
-    release: str
-    position: int
-    cell_key: str | None
-    status: str
-    reason: str
-    behaviour: str | None
-    reused: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """The answer to a query."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
 
 
 class Store:

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from audit import folders, interpreters, uv
-from audit.failures import Failure
+from audit.failures import Failure, uv_failure
 from audit.interpreters import Interpreter
-from audit.releases import Release, uv_failure
+from audit.locks import Release
 
 _RECIPE = "recipe.json"
 _FORMAT = 1

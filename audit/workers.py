@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -38,13 +39,13 @@ class Workers:
         self._ray = ray
         try:
             if self._address:
-                ray.init(address=self._address, log_to_driver=False, logging_level="ERROR")
+                ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR)
             else:
                 ray.init(
                     num_cpus=self._count,
                     include_dashboard=False,
                     log_to_driver=False,
-                    logging_level="ERROR",
+                    logging_level=logging.ERROR,
                     object_store_memory=OBJECT_STORE_BYTES,
                 )
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
@@ -91,7 +92,7 @@ class Workers:
                 yield outcome
 
     def _idle(self, jobs: int) -> list[Any]:
-        wanted = min(jobs, self._count or max(1, int(self._ray.cluster_resources().get("CPU", 1))))
+        wanted = min(jobs, self._count or max(1, int(_resources(self._ray).get("CPU", 1))))
         while len(self._actors) < wanted:
             self._start()
         return list(self._actors)
@@ -100,6 +101,10 @@ class Workers:
         actor = self._ray.remote(num_cpus=1)(_Worker).remote()
         self._actors.append(actor)
         return actor
+
+
+def _resources(ray: Any) -> dict[str, float]:
+    return dict(ray.cluster_resources())
 
 
 class _Worker:
@@ -117,8 +122,6 @@ def _lost(job: DumpJob, error: Exception) -> Iterator[CellOutcome]:
             status="worker-lost",
             reason=f"the worker was lost {LOST_TRIES} times: {str(error).strip().splitlines()[0]}",
         )
-        return CellOutcome(
-            release=job.release, environment=cell.environment, answer=None, failure=failure, seconds=0.0, cpu=""
-        )
+        return CellOutcome(release=job.release, environment=cell.environment, result=failure, seconds=0.0, cpu="")
 
     return map(outcome, job.cells)

@@ -20,7 +20,10 @@ class Answer:
 
 
 def write(path, environment, answer):
-    """Write the answer about ``environment``, under a temporary name in the same folder, then rename: a half-written answer never bears the name."""
+    """Write the answer about ``environment`` under a temporary name in the same folder, then rename.
+
+    A half-written answer never bears the name.
+    """
     head = dict(answer.meta, format=FORMAT, status=answer.status, reason=answer.reason, detail=answer.detail)
     head.update(environment=environment, arrays=sorted(answer.arrays))
     text = json.dumps(head, sort_keys=True, default=str).encode("utf-8")

@@ -1,0 +1,24 @@
+"""The building stage: virtualenvs for the releases that have something to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from audit.failures import Failure
+from audit.locks import Release
+from audit.tools import Reporter, at_once
+from audit.venvs import Recipe, ensure, ready
+
+
+def build(releases: Sequence[Release], reporter: Reporter) -> dict[str, Failure]:
+    """Build what is not ready; return the failures by release."""
+    recipes = {release.id: Recipe.of(release) for release in releases}
+    missing = [(name, recipe) for name, recipe in recipes.items() if not ready(recipe)]
+    failures: dict[str, Failure] = {}
+    if missing:
+        with reporter.stage("building", len(missing)) as done:
+            for (name, _), failure in at_once(lambda each: ensure(each[1], each[0]), missing):
+                if failure is not None:
+                    failures[name] = failure
+                done(name if failure is None else f"{name}: {failure.status}")
+    return failures

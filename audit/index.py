@@ -1,0 +1,64 @@
+"""Ask the configured index which versions of a package there are, through uv, so that the user's settings hold."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from pathlib import Path
+
+from packaging.version import Version
+
+from audit import folders, uv
+from audit.matrix import GeneratedRow
+
+PINNED = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.M)
+"""A line of a requirements file that holds a distribution at one version."""
+
+
+def versions(row: GeneratedRow, python: str, day: datetime.date | None) -> tuple[str, ...]:
+    """The versions in the row's range that the index offers to ``python``, oldest first.
+
+    uv has no verb for this, so its resolver is asked for the newest version below the last answer until there is none:
+    every setting that decides what can be installed (index, day, pre-releases, yanked files) decides here too.
+    """
+    memory = remembered_at("versions", day, row.package, row.versions, str(row.prereleases), python)
+    if memory is not None and memory.is_file():
+        return tuple(json.loads(memory.read_text(encoding="utf-8")))
+    found: list[str] = []
+    below = ""
+    while (version := _newest(row, python, day, below)) is not None:
+        found.insert(0, version)
+        below = f"<{_exclusive(version)}"
+    if memory is not None and found:
+        folders.write_whole(memory, json.dumps(found).encode())
+    return tuple(found)
+
+
+def until(day: datetime.date | None) -> list[str]:
+    """Uv's option for the day. Its uploads count, in UTC: a bare date would mean another moment in each time zone."""
+    return [] if day is None else ["--exclude-newer", f"{day + datetime.timedelta(days=1)}T00:00:00Z"]
+
+
+def remembered_at(kind: str, day: datetime.date | None, *question: str) -> Path | None:
+    """Where the index's answer to a question is kept; nowhere when it depends on today."""
+    if day is None:
+        return None
+    return folders.cache() / kind / f"{folders.digest(str(day), *question)}.txt"
+
+
+def _newest(row: GeneratedRow, python: str, day: datetime.date | None, below: str) -> str | None:
+    answer = uv.call(
+        "pip", "compile", "-", "--no-deps", "--no-header", "--no-annotate", "--python-version", python,
+        "--prerelease", "allow" if row.prereleases else "disallow", *until(day),
+        given=f"{row.package}{','.join(filter(None, (row.versions, below)))}\n",
+    )  # fmt: skip
+    uv.require_index(answer)
+    match = PINNED.search(answer.output)
+    return match["version"] if answer.ok and match else None
+
+
+def _exclusive(version: str) -> str:
+    """The version to ask below. ``<1.0.post1`` would, by the rules of versions, shut out 1.0 as well."""
+    parsed = Version(version)
+    return parsed.public if not parsed.is_postrelease else f"{parsed.base_version}.post{parsed.post}.dev0"

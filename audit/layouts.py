@@ -1,0 +1,93 @@
+"""The probing stage: for each environment, ask the first release that has it what its states and actions look like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from audit import building, plan
+from audit.failures import Failure
+from audit.matrix import EnvironmentRow
+from audit.plan import Cell
+from audit.records import ProbeRecord
+from audit.stimulus import Layout
+from audit.store import Store
+from audit.tools import Tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownLayout:
+    """An environment whose layout some release told."""
+
+    environment: EnvironmentRow
+    layout: Layout
+
+
+@dataclass(slots=True, kw_only=True)
+class _Search:
+    """One environment's way through its releases, oldest first, to the first that can tell."""
+
+    waiting: list[Cell]
+    found: KnownLayout | None = None
+    failures: list[Failure] = field(default_factory=list)
+
+    def advance(self, store: Store, unbuilt: dict[str, Failure]) -> Cell | None:
+        """Use what is known; return the release to be asked next, if one has to be."""
+        while self.waiting and self.found is None:
+            cell = self.waiting[0]
+            known = store.probe(cell.probe_key)
+            if known is None and cell.release.id not in unbuilt:
+                return cell
+            self.waiting.pop(0)
+            if known is not None and known.layout is not None:
+                self.found = KnownLayout(environment=cell.environment, layout=Layout.from_json(known.layout))
+            elif known is not None:
+                self.failures.append(
+                    Failure(subject=cell.identifier, stage="probe", status=known.status, reason=known.reason)
+                )
+        return None
+
+
+def known_layout(cells: Sequence[Cell], store: Store) -> KnownLayout | None:
+    """The layout of the environment of these cells, if it can be told without asking a release."""
+    search = _Search(waiting=list(cells))
+    search.advance(store, {})
+    return search.found
+
+
+def probe(
+    cells: Sequence[Cell], tools: Tools, unbuilt: dict[str, Failure]
+) -> tuple[dict[str, KnownLayout], list[Failure]]:
+    """Find every environment's layout. Failures are those of environments for which no release could tell.
+
+    ``unbuilt`` takes up the releases that turn out not to build.
+    """
+    searches: dict[str, _Search] = {}
+    for cell in cells:
+        searches.setdefault(cell.environment.title, _Search(waiting=[])).waiting.append(cell)
+    while True:
+        steps = (search.advance(tools.store, unbuilt) for search in searches.values())
+        asked = [cell for cell in steps if cell is not None]
+        if not asked:
+            break
+        unbuilt |= building.build([cell.release for cell in asked], tools.reporter)
+        _ask([cell for cell in asked if cell.release.id not in unbuilt], searches, tools)
+    layouts = {title: search.found for title, search in searches.items() if search.found is not None}
+    return layouts, [each for search in searches.values() if search.found is None for each in search.failures]
+
+
+def _ask(asked: Sequence[Cell], searches: dict[str, _Search], tools: Tools) -> None:
+    """Run one round of probes. Answers go into the store; a release whose process failed is passed over."""
+    if not asked:
+        return
+    by_name = {cell.identifier: cell for cell in asked}
+    with tools.reporter.stage("probing", len(asked)) as done:
+        for outcome in tools.runner.run(plan.jobs("probe", asked, {}, tools.timeout)):
+            cell = by_name[outcome.identifier]
+            if isinstance(outcome.result, Failure):
+                search = searches[cell.environment.title]
+                search.failures.append(outcome.result)
+                search.waiting.pop(0)
+            else:
+                tools.store.put_probe(cell.probe_key, ProbeRecord.of(outcome.result))
+            done(cell.identifier)

@@ -1,0 +1,98 @@
+"""What a run leaves in the store: what was asked and where, every release, every cell with or without a dump."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import socket
+import uuid
+from collections.abc import Mapping, Sequence
+
+from audit import __version__, cpu, releases, uv
+from audit.dumps import Dumps
+from audit.failures import Failure
+from audit.locks import Release
+from audit.matrix import Against, Matrix
+from audit.matrix_file import MatrixFile
+from audit.records import RunCell, RunRecord, RunRelease
+from audit.releases import ReleaseRequest
+
+
+def begun(file: MatrixFile) -> RunRecord:
+    """A run that begins now, here."""
+    matrix, features = file.matrix, cpu.features()
+    against = matrix.pairs.against if isinstance(matrix.pairs, Against) else None
+    return RunRecord(
+        run_id=uuid.uuid4().hex,
+        matrix=matrix.name,
+        matrix_text=file.text,
+        pairing="against" if against else str(matrix.pairs),
+        against=against,
+        reads=",".join(matrix.outputs),
+        started=datetime.datetime.now(datetime.UTC).replace(tzinfo=None),
+        harness_version=__version__,
+        python_version=platform.python_version(),
+        uv_version=uv.version(),
+        host=socket.gethostname(),
+        cpu_model=features.model,
+        cpu_flags=" ".join(features.flags),
+        cpu=features.digest,
+    )
+
+
+def release_rows(
+    requests: Sequence[ReleaseRequest], resolved: Mapping[str, Release], failures: Sequence[Failure]
+) -> list[RunRelease]:
+    """Every release of the matrix, also those that did not resolve or build."""
+    failed = {each.subject: each for each in failures}
+    rows = []
+    for position, request in enumerate(requests):
+        release, failure = resolved.get(request.id), failed.get(request.id)
+        rows.append(
+            RunRelease(
+                release=request.id,
+                position=position,
+                series=request.series,
+                requires=", ".join(request.requires),
+                python=release.interpreter.version if release else request.python,
+                lock_digest=release.lock.digest if release else None,
+                status=failure.status if failure else "ready",
+                reason=failure.reason if failure else "",
+            )
+        )
+    return rows
+
+
+def cell_rows(
+    matrix: Matrix, requests: Sequence[ReleaseRequest], dumps: Dumps, failures: Sequence[Failure]
+) -> list[RunCell]:
+    """Every cell of the matrix, also those that have no dump, with the reason why."""
+    positions = {request.id: position for position, request in enumerate(requests)}
+    failed = {each.subject: each for each in failures}
+    rows = []
+    for environment in matrix.environments:
+        for request in releases.selected(requests, environment.releases):
+            name = f"{request.id}/{environment.title}"
+            dumped = dumps.by_cell.get(name)
+            without = failed.get(name) or failed.get(request.id) or _NOBODY_TOLD
+            rows.append(
+                RunCell(
+                    environment=environment.title,
+                    release=request.id,
+                    position=positions[request.id],
+                    cell_key=dumped.key if dumped else None,
+                    status=dumped.record.status if dumped else without.status,
+                    reason=dumped.record.reason if dumped else without.reason,
+                    behaviour=dumped.record.behaviour if dumped else None,
+                    reused=dumped.reused if dumped else False,
+                )
+            )
+    return rows
+
+
+_NOBODY_TOLD = Failure(
+    subject="",
+    stage="probe",
+    status="unavailable",
+    reason="no release of the matrix could say what its states look like",
+)
