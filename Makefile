@@ -58,6 +58,6 @@ $(READY): requirements/all.txt requirements/uv.txt pyproject.toml
 	@command -v uv > /dev/null || \
 		$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
 	@uv=$$(command -v uv || echo $(VENV)/bin/uv); \
-		$$uv pip sync --quiet --require-hashes --python $(VENV)/bin/python requirements/all.txt && \
+		$$uv pip sync --quiet --compile-bytecode --require-hashes --python $(VENV)/bin/python requirements/all.txt && \
 		$$uv pip install --quiet --no-deps --no-build-isolation --python $(VENV)/bin/python --editable .
 	@touch $(READY)

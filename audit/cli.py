@@ -8,8 +8,6 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,9 +27,16 @@ from audit.errors import (
 )
 from audit.records import Table
 from audit.store import Store
-from audit.tools import LazyRunner, Runner, Tools
+from audit.tools import Tools
+from audit.workers import Workers
 
 DATABASE = Path("results/audit.duckdb")
+
+_MEANINGS = {
+    EXIT_COMPLETE: "The audit is complete",
+    EXIT_CHANGED: "The audit is complete, and something changed",
+    EXIT_INCOMPLETE: "The audit is not complete: run the same command again, it continues where this one was",
+}
 
 _database = click.option(
     "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
@@ -58,16 +63,17 @@ def run(matrix: str, database: Path, check: bool, address: str | None, jobs: int
     began = time.monotonic()
     screen = Screen()
     file = matrix_file.read(matrix_file.find(matrix))
-    with Store(database) as store, LazyRunner(_workers(address, jobs)) as runner:
+    with Store(database) as store, Workers(address, jobs) as runner:
         result = pipeline.audit(file, Tools(store=store, runner=runner, reporter=screen, timeout=timeout))
         told = summary.summarise(store, result.run_id)
     screen.summary(
         told, dumped=result.dumped, reused=result.reused, seconds=time.monotonic() - began, database=str(database)
     )
-    if result.exit_code != EXIT_COMPLETE:
-        screen.error("release-audit: not complete: run the same command again, it continues where this one was")
-        return result.exit_code
-    return EXIT_CHANGED if check and told.counts.get("changed") else EXIT_COMPLETE
+    code = result.exit_code
+    if code == EXIT_COMPLETE and check and told.counts.get("changed"):
+        code = EXIT_CHANGED
+    screen.note(f"\n{_MEANINGS[code]} (exit code {code})")
+    return code
 
 
 @commands.command()
@@ -157,15 +163,6 @@ def _interrupt(*_: object) -> NoReturn:
 def _interrupted(screen: Screen) -> int:
     screen.error("release-audit: interrupted; what was dumped is stored, the same command continues from there")
     return EXIT_INTERRUPTED
-
-
-def _workers(address: str | None, count: int | None) -> Callable[[], AbstractContextManager[Runner]]:
-    def start() -> AbstractContextManager[Runner]:
-        from audit.workers import Workers  # imports ray, which takes a second that a cached audit need not pay
-
-        return Workers(address, count)
-
-    return start
 
 
 def _as_csv(table: Table) -> str:

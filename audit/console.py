@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from audit.failures import readable
-from audit.summary import Summary
+from audit.summary import Group, Summary
 
 VERDICTS = {
     "identical": ("=", "green", "the same bits"),
@@ -33,6 +33,8 @@ VERDICTS = {
     "unavailable": ("·", "dim", "one of the two does not have it"),
 }
 """Verdict: sign, style, meaning."""
+
+_COLUMN_WIDTH = 3  # of a boundary in the summary's table: two digits and a space
 
 _LISTED = 12
 """Lines of a kind that the summary prints before it refers to the store."""
@@ -103,13 +105,12 @@ class Screen:
     def summary(self, summary: Summary, *, dumped: int, reused: int, seconds: float, database: str) -> None:
         """Print what a run came to."""
         self._out.print()
-        for boundaries, environments in summary.groups:
-            if boundaries:
-                self._verdicts(summary, boundaries, environments)
+        for group in summary.groups:
+            self._verdicts(summary, group)
         signs = [verdict for verdict in VERDICTS if summary.counts.get(verdict)]
-        self._out.print(
-            Text("  ".join(f"{VERDICTS[verdict][0]} {verdict}: {VERDICTS[verdict][2]}" for verdict in signs))
-        )
+        for verdict in signs:
+            sign, style, meaning = VERDICTS[verdict]
+            self._out.print(Text.assemble((f"  {sign} {verdict}", style), f": {meaning}"))
         self._changes(summary)
         self._missing(summary)
         counted = ", ".join(f"{summary.counts[verdict]} {verdict}" for verdict in signs) or "none"
@@ -118,22 +119,39 @@ class Screen:
         if summary.silent_differences:
             self._out.print(
                 f"{summary.silent_differences} of the identical pairs differ in outputs that this matrix's verdict "
-                "does not read: see the view separations"
+                "does not read: see the view separations",
+                soft_wrap=True,
             )
-        self._out.print(f"{dumped} cells dumped, {reused} found in {escape(database)}, {seconds:.1f} s")
+        self._out.print(f"{dumped} cells dumped, {reused} found in {escape(database)}, {seconds:.1f} s", soft_wrap=True)
         self._next_queries(summary)
 
-    def _verdicts(self, summary: Summary, boundaries: Sequence[tuple[str, str]], environments: Sequence[str]) -> None:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("environment", no_wrap=True)
-        for number in range(1, len(boundaries) + 1):
-            table.add_column(str(number), justify="right")
-        for environment in environments:
-            signs = (VERDICTS[summary.verdict(environment, boundary)] for boundary in boundaries)
-            table.add_row(Text(environment), *(Text(sign, style) for sign, style, _ in signs))
-        self._out.print(table)
-        for number, (older, newer) in enumerate(boundaries, 1):
-            self._out.print(Text(f"  {number:>2}  {older} → {newer}", "dim"), soft_wrap=True)
+    def _verdicts(self, summary: Summary, group: Group) -> None:
+        """Print environments against boundaries, as many of these beside each other as the screen has room for.
+
+        Boundaries at which all of the environments are identical are counted, not shown.
+        """
+        name_width = max(len("environment"), *map(len, group.environments))
+        room = max(1, (self._out.width - name_width) // _COLUMN_WIDTH)
+        shown = summary.eventful(group)
+        for start in range(0, len(shown), room):
+            block = shown[start : start + room]
+            table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+            table.add_column("environment", no_wrap=True, width=name_width)
+            for number, _ in enumerate(block, start + 1):
+                table.add_column(str(number), justify="right", width=_COLUMN_WIDTH - 1)
+            for environment in group.environments:
+                signs = (VERDICTS[summary.verdict(environment, boundary)] for boundary in block)
+                table.add_row(Text(environment), *(Text(sign, style) for sign, style, _ in signs))
+            self._out.print(table)
+            for number, (older, newer) in enumerate(block, start + 1):
+                self._out.print(Text(f"  {number:>3}  {older} → {newer}", "dim"), soft_wrap=True)
+        quiet = len(group.boundaries) - len(shown)
+        if quiet:
+            names = ", ".join(group.environments)
+            other = " other" if shown else ""
+            self._out.print(
+                Text(f"identical at {quiet}{other} neighbouring pairs of releases: {names}"), soft_wrap=True
+            )
         self._out.print()
 
     def _changes(self, summary: Summary) -> None:

@@ -51,6 +51,8 @@ def dump(matrix: Matrix, cells: Sequence[Cell], tools: Tools) -> Dumps:
     known = tools.store.dumps(keys.values())
     by_cell = {name: Dumped(key=key, record=known[key], reused=True) for name, key in keys.items() if key in known}
     missing = [cell for cell in cells if cell.identifier in keys and cell.identifier not in by_cell]
+    if missing:
+        tools.runner.prepare()
     unbuilt |= building.build([cell.release for cell in missing if cell.release.id not in unbuilt], tools.reporter)
     runnable = [cell for cell in missing if cell.release.id not in unbuilt]
     fresh, failed = _run(runnable, keys, stimuli, tools)
@@ -95,6 +97,7 @@ def _run(
             record = _keep(tools.store, keys[name], stimuli[outcome.environment], outcome, outcome.result)
             fresh[name] = Dumped(key=keys[name], record=record, reused=False)
             done(name if record.status == "ok" else f"{name}: {record.status}")
+    tools.runner.finish()
     return fresh, failures
 
 

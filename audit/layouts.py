@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from audit import building, plan
+from audit import building, dumping, plan
+from audit.dumping import CellOutcome, DumpJob
 from audit.failures import Failure
 from audit.matrix import EnvironmentRow
 from audit.plan import Cell
 from audit.records import ProbeRecord
 from audit.stimulus import Layout
 from audit.store import Store
-from audit.tools import Tools
+from audit.tools import Tools, at_once
+
+PROBES_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,17 +80,27 @@ def probe(
 
 
 def _ask(asked: Sequence[Cell], searches: dict[str, _Search], tools: Tools) -> None:
-    """Run one round of probes. Answers go into the store; a release whose process failed is passed over."""
+    """Run one round of probes. Answers go into the store; a release whose process failed is passed over.
+
+    A probe is a fraction of a second for one release per environment, so it is run here. What follows it is not, so the
+    workers can start meanwhile.
+    """
     if not asked:
         return
+    tools.runner.prepare()
     by_name = {cell.identifier: cell for cell in asked}
     with tools.reporter.stage("probing", len(asked)) as done:
-        for outcome in tools.runner.run(plan.jobs("probe", asked, {}, tools.timeout)):
-            cell = by_name[outcome.identifier]
-            if isinstance(outcome.result, Failure):
-                search = searches[cell.environment.title]
-                search.failures.append(outcome.result)
-                search.waiting.pop(0)
-            else:
-                tools.store.put_probe(cell.probe_key, ProbeRecord.of(outcome.result))
-            done(cell.identifier)
+        for _, outcomes in at_once(_run, plan.jobs("probe", asked, {}, tools.timeout), PROBES_AT_ONCE):
+            for outcome in outcomes:
+                cell = by_name[outcome.identifier]
+                if isinstance(outcome.result, Failure):
+                    search = searches[cell.environment.title]
+                    search.failures.append(outcome.result)
+                    search.waiting.pop(0)
+                else:
+                    tools.store.put_probe(cell.probe_key, ProbeRecord.of(outcome.result))
+                done(cell.identifier)
+
+
+def _run(job: DumpJob) -> list[CellOutcome]:
+    return list(dumping.run(job))

@@ -19,6 +19,10 @@ _ACTIONS_STREAM = 1
 """States come from the seed itself, as in the paper; actions from a stream of their own beside it."""
 
 
+_NORMALISING_STEPS = 64
+"""Last places by which a quaternion's largest entry is moved; a handful suffices."""
+
+
 class Undrawable(Exception):
     """The matrix asks for states or actions that this environment does not have."""
 
@@ -91,10 +95,28 @@ def _states(spec: StimulusSpec, environment: EnvironmentRow, layout: Layout) -> 
     reach[: layout.positions] = start.position
     states[:] = np.array(layout.reference) + generator.uniform(-reach, reach, size=states.shape)
     for first in layout.quaternions:
-        # An orientation is a unit quaternion; whether a release normalises one that is not is its own business.
-        quaternion = states[:, first : first + 4]
-        quaternion /= np.linalg.norm(quaternion, axis=1, keepdims=True)
+        states[:, first : first + 4] = unit_quaternions(states[:, first : first + 4])
     return states
+
+
+def unit_quaternions(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Quaternions whose computed norm is exactly 1, so that normalising them again moves no bit.
+
+    Some releases normalise what they are given and some do not (mujoco 2.3.7 does, 3.0 does not). The states that they
+    read back would differ in the last place, and nothing could be compared.
+    """
+    units: NDArray[np.float64] = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    largest = np.argmax(np.abs(units), axis=1)
+    rows = np.arange(len(units))
+    for _ in range(_NORMALISING_STEPS):
+        norms = np.sqrt(units[:, 0] ** 2 + units[:, 1] ** 2 + units[:, 2] ** 2 + units[:, 3] ** 2)
+        off = norms != 1.0
+        if not off.any():
+            break
+        moved = units[rows, largest]
+        towards = np.where(norms > 1.0, 0.0, np.copysign(2.0, moved))
+        units[rows, largest] = np.where(off, np.nextafter(moved, towards), moved)
+    return units
 
 
 def _actions(spec: StimulusSpec, environment: EnvironmentRow, layout: Layout) -> NDArray[Any]:

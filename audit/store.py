@@ -131,21 +131,20 @@ class Store:
 
     def put_dump(self, dump: NewDump) -> None:
         """Keep a dump, in one transaction. Its arrays are in their files already."""
-        behaviour = dump.record.behaviour
+        record = dump.record
         now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+        row = (
+            dump.key, record.status, record.reason, record.behaviour, dump.cpu, dump.stimulus,
+            json.dumps(dump.description), dump.steps, dump.seconds, now,
+        )  # fmt: skip
         with self._transaction():
-            self._execute(
-                "INSERT OR REPLACE INTO internal.dumps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    dump.key, dump.record.status, dump.record.reason, behaviour, dump.cpu, dump.stimulus,
-                    json.dumps(dump.description), dump.steps, dump.seconds, now,
-                ],
-            )  # fmt: skip
-            for output, array in dump.outputs.items():
-                self._execute(
-                    "INSERT INTO internal.behaviour_outputs VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                    [behaviour, output, array.digest, array.dtype, json.dumps(array.shape)],
-                )
+            self._execute("INSERT OR REPLACE INTO internal.dumps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            if record.behaviour is not None and not self.outputs(record.behaviour):
+                outputs = [
+                    (record.behaviour, output, array.digest, array.dtype, json.dumps(array.shape))
+                    for output, array in dump.outputs.items()
+                ]
+                self._insert("behaviour_outputs", ["behaviour", "output", "array_digest", "dtype", "shape"], outputs)
 
     def outputs(self, behaviour: str) -> dict[str, StoredArray]:
         """The arrays that a behaviour consists of."""
@@ -180,14 +179,22 @@ class Store:
                     judgement.first_step_ulps, judgement.horizon,
                 ],
             )  # fmt: skip
-            for each in separations:
-                self._execute(
-                    "INSERT INTO internal.output_separations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                    [
-                        first, second, each.output, each.same_bits, each.first_step, each.first_step_ulps, each.horizon,
-                        each.horizon_ulps, each.interface,
-                    ],
-                )  # fmt: skip
+            known = self._rows(
+                "SELECT 1 FROM internal.output_separations WHERE first = ? AND second = ? LIMIT 1", [first, second]
+            )
+            if not known:
+                columns = [
+                    "first", "second", "output", "same_bits", "first_step_separation", "first_step_ulps",
+                    "horizon_separation", "horizon_ulps", "interface",
+                ]  # fmt: skip
+                rows = [
+                    (
+                        first, second, each.output, each.same_bits, each.first_step, each.first_step_ulps,
+                        each.horizon, each.horizon_ulps, each.interface,
+                    )
+                    for each in separations
+                ]  # fmt: skip
+                self._insert("output_separations", columns, rows)
 
     # Queries
 

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 
 from audit.store import Store
+
+Boundary = tuple[str, str]
+"""Two neighbouring releases, the older first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Environments that have the same neighbours."""
+
+    boundaries: tuple[Boundary, ...]
+    environments: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +30,7 @@ class PairLine:
     reason: str
 
     @property
-    def boundary(self) -> tuple[str, str]:
+    def boundary(self) -> Boundary:
         """The two releases."""
         return self.older, self.newer
 
@@ -33,7 +44,7 @@ class Missing:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Summary:
     """All that is printed at the end."""
 
@@ -45,30 +56,42 @@ class Summary:
     silent_differences: int
     """Pairs called identical that differ in an output which the matrix's verdict does not read."""
 
+    @cached_property
+    def verdicts(self) -> dict[tuple[str, Boundary], str]:
+        """The verdicts on neighbours, by environment and boundary."""
+        return {(line.environment, line.boundary): line.verdict for line in self.neighbours}
+
     @property
     def changed(self) -> tuple[PairLine, ...]:
         """Neighbours between which something changed."""
         return tuple(line for line in self.neighbours if line.verdict == "changed")
 
     @property
-    def groups(self) -> tuple[tuple[tuple[tuple[str, str], ...], tuple[str, ...]], ...]:
-        """Environments that share their boundaries, with those boundaries: one table each."""
-        by_environment: dict[str, tuple[tuple[str, str], ...]] = {}
-        for environment in self.environments:
-            lines = tuple(line.boundary for line in self.neighbours if line.environment == environment)
-            by_environment[environment] = lines
-        grouped: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    def groups(self) -> tuple[Group, ...]:
+        """Environments that have the same neighbours, together: one table each."""
+        by_environment: dict[str, list[Boundary]] = {environment: [] for environment in self.environments}
+        for line in self.neighbours:
+            by_environment[line.environment].append(line.boundary)
+        grouped: dict[tuple[Boundary, ...], list[str]] = {}
         for environment, boundaries in by_environment.items():
-            grouped.setdefault(boundaries, []).append(environment)
-        return tuple((boundaries, tuple(names)) for boundaries, names in grouped.items())
+            grouped.setdefault(tuple(boundaries), []).append(environment)
+        return tuple(
+            Group(boundaries=boundaries, environments=tuple(names))
+            for boundaries, names in grouped.items()
+            if boundaries
+        )
 
-    def verdict(self, environment: str, boundary: tuple[str, str]) -> str:
+    def eventful(self, group: Group) -> tuple[Boundary, ...]:
+        """The boundaries of a group at which not all of its environments are identical."""
+        return tuple(
+            boundary
+            for boundary in group.boundaries
+            if any(self.verdict(environment, boundary) != "identical" for environment in group.environments)
+        )
+
+    def verdict(self, environment: str, boundary: Boundary) -> str:
         """The verdict on a pair of neighbours."""
-        return self._verdicts[environment, boundary]
-
-    @property
-    def _verdicts(self) -> dict[tuple[str, tuple[str, str]], str]:
-        return {(line.environment, line.boundary): line.verdict for line in self.neighbours}
+        return self.verdicts[environment, boundary]
 
 
 def summarise(store: Store, run_id: str) -> Summary:
@@ -107,7 +130,7 @@ def summarise(store: Store, run_id: str) -> Summary:
     ]
     return Summary(
         matrix=matrix.rows[0][0],
-        counts=dict(Counter(dict(counts.rows))),
+        counts=dict(counts.rows),
         environments=tuple(row[0] for row in environments.rows),
         neighbours=tuple(
             PairLine(environment=row[0], older=row[1], newer=row[2], verdict=row[3], reason=row[4])

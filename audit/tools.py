@@ -19,7 +19,15 @@ Result = TypeVar("Result")
 
 
 class Runner(Protocol):
-    """What runs jobs."""
+    """What runs jobs. It starts when it is first needed."""
+
+    def prepare(self) -> None:
+        """Be told that jobs are coming."""
+        ...
+
+    def finish(self) -> None:
+        """Be told that no more are coming."""
+        ...
 
     def run(self, jobs: Sequence[DumpJob]) -> Iterator[CellOutcome]:
         """Yield the outcome of every cell of every job."""
@@ -45,32 +53,11 @@ class Tools:
     """Seconds that one cell may take."""
 
 
-class LazyRunner:
-    """A runner that is started at its first job, or never."""
-
-    def __init__(self, start: Callable[[], AbstractContextManager[Runner]]) -> None:
-        self._start = start
-        self._context: AbstractContextManager[Runner] | None = None
-        self._runner: Runner | None = None
-
-    def __enter__(self) -> LazyRunner:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._context is not None:
-            self._context.__exit__(None, None, None)
-
-    def run(self, jobs: Sequence[DumpJob]) -> Iterator[CellOutcome]:
-        """Start what runs jobs if that has not been done, and hand over."""
-        if self._runner is None:
-            self._context = self._start()
-            self._runner = self._context.__enter__()
-        return self._runner.run(jobs)
-
-
-def at_once(function: Callable[[Value], Result], values: Sequence[Value]) -> Iterator[tuple[Value, Result]]:
+def at_once(
+    function: Callable[[Value], Result], values: Sequence[Value], workers: int = UV_AT_ONCE
+) -> Iterator[tuple[Value, Result]]:
     """Apply to all, a few at a time; yield each with its result as it is done."""
-    with ThreadPoolExecutor(UV_AT_ONCE) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         waiting = {pool.submit(function, value): value for value in values}
         try:
             for future in as_completed(waiting):

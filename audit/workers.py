@@ -6,8 +6,8 @@ import logging
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from types import TracebackType
 from typing import Any
 
 from audit import dumping
@@ -23,49 +23,45 @@ LOST_TRIES = 2
 
 
 class Workers:
-    """Actors on a Ray cluster: a local one, started quietly and ended on leaving, or a running one at an address."""
+    """Actors on a Ray cluster: a local one, started quietly and ended on leaving, or a running one at an address.
+
+    Nothing is started before it is asked for. Starting and ending a local cluster takes seconds that others can use,
+    so both go on in the background.
+    """
 
     def __init__(self, address: str | None, count: int | None) -> None:
         self._address = address or os.environ.get("RAY_ADDRESS") or None
         self._count = count
+        self._background = ThreadPoolExecutor(1)
+        self._started: Future[Any] | None = None
         self._actors: list[Any] = []
 
     def __enter__(self) -> Workers:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
-        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        import ray
-
-        self._ray = ray
-        try:
-            if self._address:
-                ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR)
-            else:
-                ray.init(
-                    num_cpus=self._count,
-                    include_dashboard=False,
-                    log_to_driver=False,
-                    logging_level=logging.ERROR,
-                    object_store_memory=OBJECT_STORE_BYTES,
-                )
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            where = f"the Ray cluster at {self._address}" if self._address else "a local Ray cluster"
-            raise AuditError(f"{where} could not be used: {str(error).strip().splitlines()[0]}") from None
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for actor in self._actors:
-            self._ray.kill(actor)
-        self._ray.shutdown()
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+        self._background.shutdown(wait=True)
+
+    def prepare(self) -> None:
+        """Begin to start Ray: jobs are coming."""
+        if self._started is None:
+            self._started = self._background.submit(_start_ray, self._address, self._count)
+
+    def finish(self) -> None:
+        """Begin to end Ray: no more jobs are coming."""
+        if self._started is not None:
+            self._background.submit(_end_ray, self._started, self._actors)
+            self._started = None
 
     def run(self, jobs: Sequence[DumpJob]) -> Iterator[CellOutcome]:
         """Run the jobs, as many at once as there are workers; yield each cell's outcome as it comes in."""
-        ray = self._ray
+        self.prepare()
+        assert self._started is not None
+        ray = self._started.result()
         waiting = deque((job, LOST_TRIES) for job in jobs)
         running: dict[Any, tuple[Any, DumpJob, int]] = {}
-        idle = self._idle(len(jobs))
+        idle = self._idle(ray, len(jobs))
         while waiting or running:
             while waiting and idle:
                 actor, (job, tries) = idle.pop(), waiting.popleft()
@@ -81,7 +77,7 @@ class Workers:
                     continue
                 except ray.exceptions.RayError as error:
                     self._actors.remove(actor)
-                    idle.append(self._start())
+                    idle.append(self._start(ray))
                     if tries > 1:
                         waiting.append((job, tries - 1))
                     else:
@@ -91,20 +87,40 @@ class Workers:
                 running[stream] = (actor, replace(job, cells=rest), tries)
                 yield outcome
 
-    def _idle(self, jobs: int) -> list[Any]:
-        wanted = min(jobs, self._count or max(1, int(_resources(self._ray).get("CPU", 1))))
+    def _idle(self, ray: Any, jobs: int) -> list[Any]:
+        wanted = min(jobs, self._count or max(1, int(ray.cluster_resources().get("CPU", 1))))
         while len(self._actors) < wanted:
-            self._start()
+            self._start(ray)
         return list(self._actors)
 
-    def _start(self) -> Any:
-        actor = self._ray.remote(num_cpus=1)(_Worker).remote()
+    def _start(self, ray: Any) -> Any:
+        actor = ray.remote(num_cpus=1)(_Worker).remote()
         self._actors.append(actor)
         return actor
 
 
-def _resources(ray: Any) -> dict[str, float]:
-    return dict(ray.cluster_resources())
+def _start_ray(address: str | None, count: int | None) -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+
+    local = {"num_cpus": count, "include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
+    where = {"address": address} if address else local
+    try:
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        cluster = f"the Ray cluster at {address}" if address else "a local Ray cluster"
+        raise AuditError(f"{cluster} could not be used: {str(error).strip().splitlines()[0]}") from None
+    return ray
+
+
+def _end_ray(started: Future[Any], actors: Sequence[Any]) -> None:
+    if started.exception() is None:
+        ray = started.result()
+        for actor in actors:
+            ray.kill(actor)
+        ray.shutdown()
 
 
 class _Worker:

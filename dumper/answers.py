@@ -30,6 +30,4 @@ def write(path, environment, answer):
     temporary = "%s.%d.tmp" % (path, os.getpid())
     with open(temporary, "wb") as file:
         np.savez(file, meta=np.frombuffer(text, dtype=np.uint8), **answer.arrays)
-        file.flush()
-        os.fsync(file.fileno())
     os.replace(temporary, path)

@@ -1,0 +1,206 @@
+"""Measure on ``paper.yaml``, both harnesses on the same prepared virtualenvs, and print ratios.
+
+Two noisy cores make seconds meaningless and ratios bearable: everything that is compared is run in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from audit import building, dumping, dumps, layouts, locks, matrix_file, plan, releases
+from audit.console import Screen
+from audit.plan import Cell
+from audit.stimulus import Stimulus
+from audit.store import Store
+from audit.venvs import Recipe
+
+HERE = Path(__file__).parent
+WALL_TARGET = 0.45
+STEPS_TARGET = 0.9
+MEMORY_TARGET = 2 * 2**30
+_STEP_ROUNDS = 7
+_SAMPLE_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A matrix whose virtualenvs stand and whose stimuli are drawn."""
+
+    cells: Sequence[Cell]
+    stimuli: Mapping[str, Stimulus]
+
+
+def main() -> None:
+    """Run all measurements."""
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--matrix", default="paper.yaml")
+    parser.add_argument("--rounds", type=int, default=2)
+    arguments = parser.parse_args()
+    screen = Screen()
+    with tempfile.TemporaryDirectory(prefix="release-audit-bench-") as folder:
+        prepared = prepare(arguments.matrix, Path(folder), screen)
+        compare_harnesses(arguments.matrix, prepared, Path(folder), arguments.rounds, screen)
+        compare_steps(prepared, Path(folder), screen)
+
+
+def prepare(matrix: str, folder: Path, screen: Screen) -> Prepared:
+    """Run the matrix once: virtualenvs are built, layouts known, files of the packages read once."""
+    run_ours(matrix, folder / "prepare.duckdb")
+    file = matrix_file.read(matrix_file.find(matrix))
+    requests = releases.expand(file)
+    resolved = {request.id: locks.resolve(request) for request in requests}
+    ready = {name: release for name, release in resolved.items() if isinstance(release, locks.Release)}
+    cells = plan.cells(file.matrix, requests, ready)
+    building.build([cell.release for cell in cells], screen)
+    with Store(folder / "prepare.duckdb", read_only=True) as store:
+        by_environment = itertools.groupby(cells, key=lambda cell: cell.environment.title)
+        found = {title: layouts.known_layout(list(group), store) for title, group in by_environment}
+    stimuli, _ = dumps.draw(file.matrix, {title: known for title, known in found.items() if known is not None})
+    for title, stimulus in stimuli.items():
+        stimulus_path(folder, title).write_bytes(stimulus.payload)
+    return Prepared(cells=cells, stimuli=stimuli)
+
+
+def compare_harnesses(matrix: str, prepared: Prepared, folder: Path, rounds: int, screen: Screen) -> None:
+    """The obvious harness and this one, in turns."""
+    obvious, ours, memory = [], [], []
+    for number in range(rounds):
+        began = time.perf_counter()
+        verdicts = run_obvious(prepared, folder / f"obvious-{number}")
+        obvious.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        memory.append(run_ours(matrix, folder / f"ours-{number}.duckdb"))
+        ours.append(time.perf_counter() - began)
+        screen.note(f"round {number + 1}: obvious {obvious[-1]:.1f} s ({verdicts}), this {ours[-1]:.1f} s")
+    ratio = sum(ours) / sum(obvious)
+    screen.note(f"wall time of this harness over the obvious one: {ratio:.2f} (target at most {WALL_TARGET})")
+    screen.note(f"largest memory of the whole audit: {max(memory) / 2**30:.2f} GiB (target below 2)")
+
+
+def compare_steps(prepared: Prepared, folder: Path, screen: Screen) -> None:
+    """The dumper and a bare loop, environment by environment, on its newest release."""
+    newest = {cell.environment.title: cell for cell in prepared.cells}
+    rows, bare_total, recorded_total = [], 0.0, 0.0
+    for title, cell in newest.items():
+        bare, recorded, steps = measure_steps(cell, stimulus_path(folder, title))
+        bare_total, recorded_total = bare_total + bare, recorded_total + recorded
+        rows.append((title, f"{steps / bare:,.0f}", f"{steps / recorded:,.0f}", f"{bare / recorded:.2f}"))
+    screen.table(("environment", "bare steps/s", "dumper steps/s", "ratio"), rows)
+    ratio = bare_total / recorded_total
+    screen.note(f"the dumper's steps per second over the bare loop's: {ratio:.2f} (target at least {STEPS_TARGET})")
+
+
+def measure_steps(cell: Cell, stimulus: Path) -> tuple[float, float, int]:
+    """Seconds of the bare loop, seconds of the recording, steps."""
+    script = [str(HERE / "steps.py"), str(dumping.DUMPER), api_of(cell), cell.environment.id, str(stimulus)]
+    output = run_in_venv(cell, [*script, str(_STEP_ROUNDS)])
+    line = next(line for line in output.splitlines() if line.startswith("RESULT "))
+    bare, recorded, steps = line.split()[1:]
+    return float(bare), float(recorded), int(steps)
+
+
+def run_obvious(prepared: Prepared, folder: Path) -> str:
+    """One process per cell, one after the other; then every pair, read from its two files."""
+    folder.mkdir()
+    files: dict[str, list[Path]] = {}
+    for number, cell in enumerate(prepared.cells):
+        output = folder / f"{number}.npz"
+        stimulus = stimulus_path(folder.parent, cell.environment.title)
+        run_in_venv(cell, [str(HERE / "obvious.py"), api_of(cell), cell.environment.id, str(stimulus), str(output)])
+        files.setdefault(cell.environment.title, []).append(output)
+    pairs = itertools.chain.from_iterable(itertools.combinations(group, 2) for group in files.values())
+    counts = Counter(obvious_verdict(older, newer) for older, newer in pairs)
+    return ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+
+
+def obvious_verdict(older: Path, newer: Path) -> str:
+    """The paper's rule on observations."""
+    with np.load(older) as left, np.load(newer) as right:
+        one, other = left["observation"], right["observation"]
+    if one.tobytes() == other.tobytes():
+        return "identical"
+    apart = np.abs(one.astype(float) - other.astype(float)).reshape(8, -1)
+    if apart[:, : apart.shape[1] // 500].max() >= 1e-13:
+        return "changed"
+    return "rounding" if apart.max() < 1e-13 else "amplified"
+
+
+def run_ours(matrix: str, database: Path) -> int:
+    """This harness, from its start to its end; return the largest memory of all its processes together."""
+    command = [sys.executable, "-m", "audit", "run", matrix, "--db", str(database)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as child:
+        peak = _Peak(child.pid)
+        output, _ = child.communicate()
+        largest = peak.stop()
+    if child.returncode != 0:
+        raise SystemExit(f"the audit failed:\n{output}")
+    return largest
+
+
+class _Peak(threading.Thread):
+    """Samples the memory that a process and its descendants hold together; what they share counts once."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._root = psutil.Process(pid)
+        self._over = threading.Event()
+        self._largest = 0
+        self.start()
+
+    def run(self) -> None:
+        """Sample until told to stop."""
+        while not self._over.wait(_SAMPLE_SECONDS):
+            self._largest = max(self._largest, sum(_memory_of_tree(self._root)))
+
+    def stop(self) -> int:
+        """The largest sum seen."""
+        self._over.set()
+        self.join()
+        return self._largest
+
+
+def _memory_of_tree(root: psutil.Process) -> Iterator[int]:
+    try:
+        family = [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return
+    for process in family:
+        try:
+            yield process.memory_full_info().pss
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+
+
+def run_in_venv(cell: Cell, command: Sequence[str]) -> str:
+    """Run a script with a release's Python, isolated and on one thread, as the dumper runs."""
+    python = str(Recipe.of(cell.release).executable)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "SDL_VIDEODRIVER": "dummy"}
+    return subprocess.run([python, "-I", *command], env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def api_of(cell: Cell) -> str:
+    """The package that registers the cell's environment."""
+    return next(api for api in plan.APIS if cell.release.lock.version_of(api))
+
+
+def stimulus_path(folder: Path, title: str) -> Path:
+    """Where an environment's stimulus lies during the measurements."""
+    return folder / f"{title}.stimulus.npz"
+
+
+if __name__ == "__main__":
+    main()

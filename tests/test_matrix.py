@@ -1,0 +1,486 @@
+from __future__ import annotations
+
+import copy
+import json
+import math
+import re
+from fnmatch import fnmatchcase
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from audit import index, matrix_file, releases
+from audit.errors import EXIT_USAGE, MatrixError, UsageError
+from audit.matrix import OUTPUTS, Against, BoundedStart, ExplicitRow, GeneratedRow, Matrix, NearStart
+from audit.matrix_file import SHIPPED, MatrixFile
+
+UNHURRIED = settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150
+)
+MATRICES = sorted(SHIPPED.glob("*.yaml"))
+SMALLEST = """\
+name: smallest
+python: "3.11"
+releases:
+  - {id: a, requires: ["gymnasium==1.0.0"]}
+environments:
+  - id: CartPole-v1
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "matrix.yaml"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    return path
+
+
+def read(folder: Path, text: str) -> MatrixFile:
+    return matrix_file.read(written(folder, text))
+
+
+def problems(folder: Path, text: str) -> tuple[str, ...]:
+    with pytest.raises(MatrixError) as caught:
+        read(folder, text)
+    assert caught.value.exit_code == EXIT_USAGE
+    return caught.value.problems
+
+
+def places(told: tuple[str, ...]) -> list[str]:
+    """``releases[0].id, line 4`` of each problem."""
+    return [problem.split(": ", 1)[0] for problem in told]
+
+
+def plain(path: Path) -> Any:
+    data = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    return json.loads(json.dumps(data, default=str))
+
+
+# What is shipped
+
+
+def test_matrices_are_shipped() -> None:
+    assert {"paper.yaml", "smoke.yaml"} <= {path.name for path in MATRICES}
+
+
+@pytest.mark.parametrize("path", MATRICES, ids=lambda path: path.name)
+def test_every_shipped_matrix_is_valid_and_named_after_its_file(path: Path) -> None:
+    file = matrix_file.read(path)
+    assert file.matrix.name == path.stem
+    assert file.matrix.description
+
+
+@pytest.mark.parametrize("path", MATRICES, ids=lambda path: path.name)
+def test_every_shipped_matrix_is_valid_by_the_schema_too(path: Path) -> None:
+    schema = json.loads((SHIPPED / "schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(plain(path), schema)
+
+
+def test_the_schema_is_current() -> None:
+    kept = (SHIPPED / "schema.json").read_text(encoding="utf-8")
+    assert kept == matrix_file.schema(), "run `make schema`"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"python": 3.11},
+        {"releases": []},
+        {"environments": [{"name": "x"}]},
+        {"pairs": "some"},
+        {"unknown": 1},
+        {"releases": [{"id": "a", "requires": ["six"], "versions": ">1"}]},
+        {"stimulus": {"steps": 0}},
+    ],
+    ids=str,
+)
+def test_the_schema_and_the_code_refuse_the_same(broken: dict[str, Any]) -> None:
+    valid = plain(SHIPPED / "smoke.yaml")
+    jsonschema.validate(valid, json.loads(matrix_file.schema()))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**valid, **broken}, json.loads(matrix_file.schema()))
+    with pytest.raises(ValueError, match="validation error"):
+        Matrix.model_validate({**valid, **broken})
+
+
+def test_the_paper_has_17_releases_11_environments_and_350_pairs() -> None:
+    file = matrix_file.read(SHIPPED / "paper.yaml")
+    requests = releases.expand(file)
+    pairs = [
+        pair
+        for environment in file.matrix.environments
+        for pair in combinations(releases.selected(requests, environment.releases), 2)
+    ]
+    assert (len(requests), len(file.matrix.environments), len(pairs)) == (17, 11, 350)
+    assert file.matrix.pairs == "all"
+
+
+def test_the_paper_has_its_pins_and_its_stimulus() -> None:
+    matrix = matrix_file.read(SHIPPED / "paper.yaml").matrix
+    assert matrix.pins == ("numpy<2",)
+    assert (matrix.stimulus.seed, matrix.stimulus.trajectories, matrix.stimulus.steps) == (12345, 8, 500)
+    assert matrix.stimulus.actions == "zero"
+    assert matrix.outputs == ("observation",)
+    assert all(environment.start is not None for environment in matrix.environments)
+
+
+# What is valid
+
+
+def test_defaults(tmp_path: Path) -> None:
+    matrix = read(tmp_path, SMALLEST).matrix
+    assert (matrix.pairs, matrix.outputs, matrix.exclude_newer) == ("all", OUTPUTS, None)
+    assert matrix.environments[0].releases == ("*",)
+    assert matrix.environments[0].title == "CartPole-v1"
+    assert isinstance(matrix.stimulus.start, NearStart)
+
+
+def test_rows_and_starts_are_told_apart_by_their_keys(tmp_path: Path) -> None:
+    text = SMALLEST.replace("  - {id: a,", '  - {package: mujoco, versions: ">=3"}\n  - {id: a,')
+    matrix = read(tmp_path, text + "    start: {low: [0], high: [1]}\n").matrix
+    generated, explicit = matrix.releases
+    assert isinstance(generated, GeneratedRow)
+    assert isinstance(explicit, ExplicitRow)
+    assert generated.id_template == "mujoco-{version}"
+    assert isinstance(matrix.environments[0].start, BoundedStart)
+
+
+def test_against_names_a_release(tmp_path: Path) -> None:
+    pairs = read(tmp_path, SMALLEST + "pairs: {against: a}\n").matrix.pairs
+    assert isinstance(pairs, Against)
+    assert pairs.against == "a"
+
+
+def test_messages_about_a_valid_file_name_path_and_line(tmp_path: Path) -> None:
+    file = read(tmp_path, SMALLEST)
+    assert file.at(("releases", 0, "requires", 0)) == "releases[0].requires[0], line 4"
+    assert file.at(("environments", 0, "releases", 0)) == "environments[0].releases[0], line 6"
+    assert file.at(()) == "matrix, line 1"
+
+
+# What is not
+
+
+def test_every_problem_is_reported_at_once_with_its_path_and_its_line(tmp_path: Path) -> None:
+    text = """\
+name: "bad name"
+python: 3.10
+colour: blue
+exclude-newer: someday
+pins: ["numpy<2", "not a requirement"]
+pairs: {against: nobody}
+outputs: [state, smell]
+stimulus:
+  seed: -1
+  steps: many
+  actions: wild
+  start: {low: [0, 1], high: [1]}
+releases:
+  - id: a
+    requires:
+      - six
+      - "!!!"
+  - {id: a, requires: []}
+  - requires: [six]
+    python: "2.7"
+environments:
+  - id: E
+    releases: ["a", "zzz-*"]
+    start:
+      position: -1
+      velocity: 0
+  - {name: F}
+  - id: E
+"""
+    told = problems(tmp_path, text)
+    assert places(told) == [
+        "name, line 1",
+        "python, line 2",
+        "colour, line 3",
+        "exclude-newer, line 4",
+        "pins[1], line 5",
+        "pairs.against, line 6",
+        "outputs[1], line 7",
+        "stimulus.seed, line 9",
+        "stimulus.steps, line 10",
+        "stimulus.actions, line 11",
+        "stimulus.start, line 12",
+        "releases[0].requires[1], line 17",
+        "releases[1].requires, line 18",
+        "releases[1].id, line 18",
+        "releases[2].id, line 19",
+        "releases[2].python, line 20",
+        "environments[0].releases[1], line 23",
+        "environments[0].start.position, line 25",
+        "environments[1].id, line 27",
+        "environments[2].id, line 28",
+    ]
+    by_place = dict(problem.split(": ", 1) for problem in told)
+    assert by_place["colour, line 3"] == "there is no such key here"
+    assert by_place["releases[2].id, line 19"] == "is missing"
+    assert by_place["stimulus.start, line 12"] == "low has 2 entries, high 1"
+    assert by_place["pairs.against, line 6"] == "'nobody' is not the id of a release"
+    assert by_place["releases[1].id, line 18"] == "'a' stands already at releases[0]"
+    assert by_place["environments[2].id, line 28"] == "'E' stands already at environments[0]"
+
+
+def test_the_error_says_how_many_and_of_which_file(tmp_path: Path) -> None:
+    with pytest.raises(MatrixError, match=r"matrix\.yaml has 1 problem:\n  colour, line 7: there is no such key here$"):
+        read(tmp_path, SMALLEST + "colour: blue\n")
+
+
+def test_python_without_quotes_is_explained(tmp_path: Path) -> None:
+    (told,) = problems(tmp_path, SMALLEST.replace('"3.11"', "3.10"))
+    assert told.startswith("python, line 2: put the version in quotes")
+
+
+@pytest.mark.parametrize("version", ["2.7", "3", "3.x", "python3.11", "3.11.", "4.0"])
+def test_what_is_not_a_python_version(tmp_path: Path, version: str) -> None:
+    assert places(problems(tmp_path, SMALLEST.replace("3.11", version))) == ["python, line 2"]
+
+
+def test_a_name_makes_one_id_usable_twice(tmp_path: Path) -> None:
+    text = SMALLEST + "  - {id: CartPole-v1, name: other}\n"
+    assert [each.title for each in read(tmp_path, text).matrix.environments] == ["CartPole-v1", "other"]
+    told = problems(tmp_path, text + "  - {id: Acrobot-v1, name: other}\n")
+    assert told == ("environments[2].id, line 8: 'other' stands already at environments[1]",)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("name: [", 1), ("name: x\npython: 'unclosed\n", 3), ("name: x\n\tpython: y\n", 2), ("a: b\nc: d: e\n", 2)],
+)
+def test_text_that_is_not_yaml_is_told_with_its_line(tmp_path: Path, text: str, line: int) -> None:
+    (told,) = problems(tmp_path, text)
+    assert re.match(rf"line {line}: not YAML: ", told)
+
+
+def test_a_key_that_stands_twice(tmp_path: Path) -> None:
+    (told,) = problems(tmp_path, SMALLEST + "name: again\n")
+    assert told.startswith("line 7: not YAML: found duplicate key")
+
+
+@pytest.mark.parametrize("text", ["", "- 1\n", "3\n", "null\n", "just words\n"])
+def test_what_is_no_mapping(tmp_path: Path, text: str) -> None:
+    assert problems(tmp_path, text) == ("line 1: a matrix is a mapping with name, python, releases, environments",)
+
+
+@pytest.mark.parametrize(
+    ("addition", "place"),
+    [
+        ("near: 1\n", "near, line 7"),
+        ("explicit: 1\n", "explicit, line 7"),
+        ("    releases: 3\n", "environments[0].releases, line 7"),
+        ("    releases: '*'\n", "environments[0].releases, line 7"),
+        ("    start: {low: [1], high: [0]}\n", "environments[0].start, line 7"),
+        ("    coast: 1.5\n", "environments[0].coast, line 7"),
+    ],
+)
+def test_one_mistake_is_told_at_its_place(tmp_path: Path, addition: str, place: str) -> None:
+    assert places(problems(tmp_path, SMALLEST + addition)) == [place]
+
+
+@pytest.mark.parametrize("addition", ["1: 2\n", "null: 2\n", "2026-01-01: 2\n", "exclude-newer: 2026-13-01\n"])
+def test_one_mistake_is_told_with_its_line(tmp_path: Path, addition: str) -> None:
+    (told,) = problems(tmp_path, SMALLEST + addition)
+    assert "line 7:" in told
+
+
+@pytest.mark.parametrize("bound", [".nan", ".inf"])
+def test_bounds_that_nothing_can_be_drawn_between(tmp_path: Path, bound: str) -> None:
+    told = problems(tmp_path, SMALLEST + f"    start: {{low: [0], high: [{bound}]}}\n")
+    assert all(place.startswith("environments[0].start") for place in places(told))
+    told = problems(tmp_path, SMALLEST + f"    start: {{position: {bound}, velocity: 0}}\n")
+    assert all(place.startswith("environments[0].start") for place in places(told))
+
+
+@pytest.mark.parametrize("package", ["six>1", "six @ https://example.org/six.whl", "six; os_name=='x'"])
+def test_a_package_that_moves_is_a_bare_name(tmp_path: Path, package: str) -> None:
+    text = SMALLEST.replace("  - {id: a,", f'  - {{package: "{package}", versions: ">=1"}}\n  - {{id: a,')
+    assert places(problems(tmp_path, text)) == ["releases[0].package, line 4"]
+
+
+def test_the_ids_of_a_package_with_extras_can_be_named_in_a_selector(tmp_path: Path) -> None:
+    found = outcome(tmp_path, SMALLEST.replace("  - {id: a,", '  - {package: "a[b]", versions: ">=1"}\n  - {id: a,'))
+    if not isinstance(found, UsageError):
+        row = found.matrix.releases[0]
+        assert isinstance(row, GeneratedRow)
+        assert fnmatchcase(row.id_template, row.id_template)
+
+
+def test_a_day_beyond_the_calendar_is_refused_or_usable(tmp_path: Path) -> None:
+    found = outcome(tmp_path, SMALLEST + "exclude-newer: 9999-12-31\n")
+    assert isinstance(found, UsageError) or index.until(found.matrix.exclude_newer)
+
+
+def test_generated_ids_are_checked_when_they_are_known(tmp_path: Path) -> None:
+    text = SMALLEST.replace("  - {id: a,", '  - {package: six, versions: ">=1"}\n  - {id: a,')
+    read(tmp_path, text + "    releases: [six-1.16.0]\npairs: {against: six-1.16.0}\n")
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "matrix.yaml"
+    path.write_bytes(b"\xff\xfe\x00name")
+    with pytest.raises(UsageError, match="cannot be read"):
+        matrix_file.read(path)
+
+
+def test_a_folder_is_no_matrix(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        matrix_file.read(tmp_path)
+
+
+# Finding
+
+
+def test_a_matrix_is_found_by_path_by_name_and_without_suffix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert matrix_file.find("smoke.yaml") == matrix_file.find("smoke") == SHIPPED / "smoke.yaml"
+    own = written(tmp_path, SMALLEST)
+    assert matrix_file.find(str(own)) == own
+    (tmp_path / "matrices").mkdir()
+    (tmp_path / "matrices" / "smoke.yaml").write_text(SMALLEST)
+    assert matrix_file.find("smoke.yaml") == Path("matrices/smoke.yaml")
+
+
+def test_an_unknown_matrix_is_answered_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match=r"no matrix 'nothing'.*paper\.yaml.*smoke\.yaml"):
+        matrix_file.find("nothing")
+
+
+# Whatever is in the file, nothing but MatrixError and UsageError comes out
+
+
+def outcome(folder: Path, text: str) -> MatrixFile | UsageError:
+    try:
+        return read(folder, text)
+    except UsageError as error:
+        return error
+
+
+def is_refused_or_read(folder: Path, text: str) -> None:
+    found = outcome(folder, text)
+    if isinstance(found, MatrixError):
+        assert found.problems
+        assert all(problem.strip() for problem in found.problems)
+    elif isinstance(found, UsageError):
+        assert "cannot be read" in str(found)
+    else:
+        assert found.matrix.releases
+
+
+VOCABULARY = """
+name description python exclude-newer pins pairs outputs stimulus releases environments id requires versions package
+with series prereleases low high position velocity seed trajectories steps actions start arguments coast against all
+adjacent zero uniform state reward * a gym near bounded explicit generated
+"""
+WORDS = st.sampled_from(VOCABULARY.split())
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    WORDS,
+    st.text(max_size=5),
+    st.just(10**30),
+    st.just("{version}"),
+)
+DATA = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.one_of(WORDS, st.text(max_size=3)), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def as_yaml(data: Any) -> str:
+    """JSON, with YAML's words for what JSON has none for."""
+    text = json.dumps(data, ensure_ascii=True)
+    return re.sub(r"-?\bInfinity\b", ".inf", re.sub(r"\bNaN\b", ".nan", text))
+
+
+def locations(data: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return [here, *(place for key, value in inside for place in locations(value, (*here, key)))]
+
+
+def replaced(data: Any, place: tuple[Any, ...], value: Any) -> Any:
+    if not place:
+        return value
+    changed = copy.deepcopy(data)
+    inner = changed
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return changed
+
+
+@UNHURRIED
+@given(text=st.text(max_size=60))
+@example(text="? [1, 2]\n: 3\n")
+@example(text="? {a: b}\n: 3\n")
+@example(text="a: &a [*a]\n")
+@example(text="a: !!bool maybe\n")
+@example(text="a: !!int many\n")
+@example(text="a: !!python/object:os.system x\n")
+@example(text="a: 2026-13-01\n")
+@example(text="[" * 3000)
+@example(text="{a: " * 3000)
+@example(text="a: " + "[" * 1000 + "]" * 1000)
+@example(text="\ud800")
+@example(text="a: \x00")
+@example(text="---\na: 1\n---\nb: 2\n")
+def test_any_text_is_read_or_refused(tmp_path: Path, text: str) -> None:
+    is_refused_or_read(tmp_path, text)
+
+
+@UNHURRIED
+@given(data=st.dictionaries(WORDS, DATA, max_size=6))
+def test_any_data_is_read_or_refused(tmp_path: Path, data: Any) -> None:
+    is_refused_or_read(tmp_path, as_yaml(data))
+
+
+FULL = {
+    **plain(SHIPPED / "smoke.yaml"),
+    "pairs": {"against": "a"},
+    "environments": [
+        {"id": "E", "name": "n", "arguments": {"x": 1}, "releases": ["a"], "start": {"low": [0], "high": [1]}},
+        {"id": "F", "coast": 1, "start": {"position": 0, "velocity": 0}},
+    ],
+    "releases": [
+        {"id": "a", "requires": ["six"], "pins": ["numpy<2"], "python": "3.11", "series": "s"},
+        {"package": "six", "versions": ">1", "with": ["numpy"], "id": "six-{version}", "exclude-newer": "2024-01-01"},
+    ],
+}
+
+
+@UNHURRIED
+@given(data=st.data(), value=DATA, explicit_only=st.booleans())
+def test_a_matrix_with_anything_in_place_of_one_part_is_read_or_refused(
+    tmp_path: Path, data: st.DataObject, value: Any, explicit_only: bool
+) -> None:
+    whole = {**FULL, "releases": FULL["releases"][:1]} if explicit_only else FULL
+    place = data.draw(st.sampled_from(locations(whole)))
+    is_refused_or_read(tmp_path, as_yaml(replaced(whole, place, value)))
+
+
+@UNHURRIED
+@given(data=st.data())
+def test_a_matrix_with_characters_lost_or_inserted_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
+    text = (SHIPPED / "smoke.yaml").read_text(encoding="utf-8")
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 12)))
+    inserted = data.draw(st.text(alphabet="[]{}:,-?&*!|>'\"%@`#\n\t ab1", max_size=3))
+    is_refused_or_read(tmp_path, text[:start] + inserted + text[end:])
+
+
+def test_what_the_fuzzing_writes_is_yaml(tmp_path: Path) -> None:
+    assert read(tmp_path, as_yaml(FULL)).matrix.releases[0].python == "3.11"
+    loaded = YAML(typ="safe", pure=True).load(as_yaml({"a": math.inf, "b": -math.inf, "c": [None, True]}))
+    assert loaded == {"a": math.inf, "b": math.inf, "c": [None, True]}

@@ -1,0 +1,253 @@
+"""A tiny simulator, built as real wheels in many versions with planted differences, and a tiny dependency of it.
+
+Every version of ``tinysim`` is version 1.0 with a few lines replaced; ``PLANTED`` is the list of what and why. Two
+environments: ``Spring-v0`` forgets rounding, ``Chaos-v0`` amplifies it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCE = """\
+import gymnasium
+import numpy as np
+import tinydep
+
+
+class Spring(gymnasium.Env):
+    dt = 0.02
+
+    def __init__(self):
+        self.stiffness = 4.0 * tinydep.SCALE
+        self.damping = 0.3
+        self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float64)
+        self.state = None
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state = np.array([1.0, 0.0])
+        return self.observe(), {}
+
+    def step(self, action):
+        position, velocity = self.state
+        force = float(action[0]) - self.stiffness * position - self.damping * velocity
+        velocity = velocity + self.dt * force
+        position = position + self.dt * velocity
+        self.state = np.array([position, velocity])
+        reward = -float(position * position + velocity * velocity)
+        terminated = bool(abs(position) > 5.0)
+        return self.observe(), reward, terminated, False, {}
+
+    def observe(self):
+        return self.state.copy()
+
+
+class Chaos(gymnasium.Env):
+    def __init__(self):
+        self.action_space = gymnasium.spaces.Discrete(2)
+        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (2,), np.float64)
+        self.state = None
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state = np.array([0.4, 0.6])
+        return self.state.copy(), {}
+
+    def step(self, action):
+        self.state = 3.9 * self.state * (1.0 - self.state)
+        return self.state.copy(), float(self.state[0]), False, False, {}
+
+
+gymnasium.register("tinysim/Spring-v0", entry_point=Spring)
+gymnasium.register("tinysim/Chaos-v0", entry_point=Chaos)
+"""
+
+_FORCE = "force = float(action[0]) - self.stiffness * position - self.damping * velocity"
+_SPRING_STEP = "        position, velocity = self.state\n"
+_OBSERVE = "return self.state.copy()\n\n\n"
+_IMPORTS = "import tinydep\n"
+_REGISTER_CHAOS = 'gymnasium.register("tinysim/Chaos-v0", entry_point=Chaos)\n'
+
+_NOISE = """
+import os, sys, warnings
+
+GARBAGE = b"\\x1b[2J\\x1b]0;title\\x07\\xff\\xfe\\x00 garbage\\r\\n"
+
+
+def shout():
+    os.write(1, GARBAGE)
+    os.write(2, GARBAGE)
+    print("\\x1b[31mred", flush=True)
+    warnings.warn("a warning of the package")
+
+
+for _ in range(40):
+    os.write(1, GARBAGE * 4000)
+    os.write(2, GARBAGE * 4000)
+    sys.stderr.write("{}[]'" * 4000)
+shout()
+"""
+
+_ROUNDED_STATE = """
+    @property
+    def state(self):
+        return None if self._state is None else self._state.astype(np.float32).astype(np.float64)
+
+    @state.setter
+    def state(self, value):
+        self._state = value
+
+    def reset(self"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plant:
+    """A version of tinysim: what is planted in it, as lines of version 1.0 and what stands there instead."""
+
+    version: str
+    what: str
+    replaced: dict[str, str]
+    requires: tuple[str, ...] = ("gymnasium", "tinydep")
+
+
+PLANTED = (
+    Plant(version="1.0", what="the baseline", replaced={}),
+    Plant(version="1.1", what="nothing: a release with the same code", replaced={}),
+    Plant(
+        version="1.2",
+        what="Spring: the same force, summed in another order",
+        replaced={_FORCE: "force = float(action[0]) - (self.damping * velocity + self.stiffness * position)"},
+    ),
+    Plant(
+        version="1.3", what="Spring: damping moved by 1e-6", replaced={"damping = 0.3": "damping = 0.3 * (1 + 1e-6)"}
+    ),
+    Plant(version="1.4", what="Spring: reward moved by 1e-6", replaced={"reward = -": "reward = -(1 + 1e-6) * "}),
+    Plant(version="1.5", what="Spring: terminates earlier", replaced={"> 5.0": "> 0.5"}),
+    Plant(
+        version="1.6",
+        what="Spring: observation in single precision",
+        replaced={_OBSERVE: "return self.state.astype(np.float32)\n\n\n"},
+    ),
+    Plant(
+        version="1.7",
+        what="Chaos: the same map, multiplied in another order",
+        replaced={"3.9 * self.state * (1.0 - self.state)": "3.9 * (self.state * (1.0 - self.state))"},
+    ),
+    Plant(
+        version="1.8",
+        what="Spring: hangs in step",
+        replaced={_IMPORTS: "import time, tinydep\n", _SPRING_STEP: "        time.sleep(3600)\n"},
+    ),
+    Plant(
+        version="1.9",
+        what="Spring: dies by SIGSEGV in step",
+        replaced={
+            _IMPORTS: "import os, signal, tinydep\n",
+            _SPRING_STEP: "        os.kill(os.getpid(), signal.SIGSEGV)\n",
+        },
+    ),
+    Plant(
+        version="1.10",
+        what="megabytes of garbage on stdout and stderr, warnings",
+        replaced={_IMPORTS: _IMPORTS + _NOISE, _SPRING_STEP: _SPRING_STEP + "        shout()\n"},
+    ),
+    Plant(
+        version="1.11",
+        what="forks at import, the child sleeps for an hour",
+        replaced={
+            _IMPORTS: _IMPORTS + "import os, time\n\nif os.fork() == 0:\n    time.sleep(3600)\n    os._exit(0)\n"
+        },
+    ),
+    Plant(version="1.12", what="does not register Chaos", replaced={_REGISTER_CHAOS: ""}),
+    Plant(
+        version="1.13",
+        what="Spring: not-a-number in the observation",
+        replaced={_OBSERVE: "return np.array([self.state[0], np.nan])\n\n\n"},
+    ),
+    Plant(
+        version="1.14",
+        what="forks at import, and the child goes on as if it were the parent",
+        replaced={_IMPORTS: _IMPORTS + "import os\n\nos.fork()\n"},
+    ),
+    Plant(
+        version="1.15",
+        what="Spring: the state reads back in single precision",
+        replaced={"    dt = 0.02\n\n": "    dt = 0.02\n    _state = None\n\n", "\n    def reset(self": _ROUNDED_STATE},
+    ),
+    Plant(
+        version="1.16",
+        what="Spring: raises in step",
+        replaced={_SPRING_STEP: '        raise RuntimeError("the spring snapped")\n'},
+    ),
+    Plant(
+        version="1.17",
+        what="Spring: slow, a tenth of a second for every reset",
+        replaced={
+            _IMPORTS: "import time, tinydep\n",
+            "        self.state = np.array([1.0, 0.0])\n": "        time.sleep(0.1)\n"
+            "        self.state = np.array([1.0, 0.0])\n",
+        },
+    ),
+    Plant(
+        version="1.18",
+        what="Spring: observation with a third entry",
+        replaced={_OBSERVE: "return np.append(self.state, 0.0)\n\n\n"},
+    ),
+    Plant(
+        version="1.98",
+        what="requires what nobody has",
+        replaced={},
+        requires=("gymnasium", "tinydep==99"),
+    ),
+)
+UNINSTALLABLE = "1.99"
+"""A version that resolves, but whose wheel claims a format of the future and cannot be installed."""
+
+DEPENDENCIES = {"1.0": "SCALE = 1.0\n", "2.0": "SCALE = 1.0 + 1e-9\n"}
+"""Versions of tinydep: the second moves the spring's stiffness."""
+
+_TIME = (2020, 1, 1, 0, 0, 0)  # the same bytes in every session, so that uv's cache is not filled with copies
+
+
+def build(folder: Path) -> None:
+    """Write all wheels into the folder."""
+    for plant in PLANTED:
+        write_wheel(folder, "tinysim", plant.version, {"tinysim/__init__.py": _source(plant)}, plant.requires)
+    for version, source in DEPENDENCIES.items():
+        write_wheel(folder, "tinydep", version, {"tinydep/__init__.py": source}, ())
+    write_wheel(folder, "tinysim", UNINSTALLABLE, {"tinysim/__init__.py": SOURCE}, ("gymnasium",), form="99.0")
+
+
+def write_wheel(
+    folder: Path, name: str, version: str, files: dict[str, str], requires: tuple[str, ...], form: str = "1.0"
+) -> None:
+    """Write a pure-Python wheel."""
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    info = f"{name}-{version}.dist-info"
+    head = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    content = files | {
+        f"{info}/METADATA": head + "".join(f"Requires-Dist: {each}\n" for each in requires),
+        f"{info}/WHEEL": f"Wheel-Version: {form}\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{file},{_hash(text)},{len(text.encode())}\n" for file, text in content.items())
+    with zipfile.ZipFile(path, "w") as wheel:
+        for file, text in (content | {f"{info}/RECORD": f"{record}{info}/RECORD,,\n"}).items():
+            wheel.writestr(zipfile.ZipInfo(file, _TIME), text)
+
+
+def _source(plant: Plant) -> str:
+    source = SOURCE
+    for old, new in plant.replaced.items():
+        assert old in source, f"tinysim {plant.version}: {old!r} is not in version 1.0"
+        source = source.replace(old, new, 1)
+    compile(source, plant.version, "exec")
+    return source
+
+
+def _hash(text: str) -> str:
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
