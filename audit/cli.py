@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import signal
 import sys
 import time
@@ -13,7 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
-from audit import __version__, matrix_file, pipeline, planned, summary
+from audit import __version__, matrix_file, pipeline, planned, summary, uv
 from audit.console import Screen
 from audit.doctor import checks
 from audit.errors import (
@@ -140,10 +141,8 @@ def main() -> NoReturn:
     screen = Screen()
     try:
         code = commands.main(standalone_mode=False)
-    except click.exceptions.Abort:
-        code = _interrupted(screen)
-    except KeyboardInterrupt:
-        code = _interrupted(screen)
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        _leave_at_once(screen)
     except click.ClickException as error:
         screen.error(f"release-audit: {error.format_message()}")
         code = EXIT_USAGE
@@ -160,9 +159,12 @@ def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _interrupted(screen: Screen) -> int:
+def _leave_at_once(screen: Screen) -> NoReturn:
+    """End without waiting for threads: their processes end with this one, or are ended here."""
+    uv.stop()
     screen.error("release-audit: interrupted; what was dumped is stored, the same command continues from there")
-    return EXIT_INTERRUPTED
+    sys.stdout.flush()
+    os._exit(EXIT_INTERRUPTED)
 
 
 def _as_csv(table: Table) -> str:

@@ -147,11 +147,9 @@ class Screen:
                 self._out.print(Text(f"  {number:>3}  {older} → {newer}", "dim"), soft_wrap=True)
         quiet = len(group.boundaries) - len(shown)
         if quiet:
-            names = ", ".join(group.environments)
-            other = " other" if shown else ""
-            self._out.print(
-                Text(f"identical at {quiet}{other} neighbouring pairs of releases: {names}"), soft_wrap=True
-            )
+            pairs = f"{quiet} other pair{'s' if quiet > 1 else ''}" if shown else f"all {quiet}"
+            told = f"identical at {pairs} of neighbouring releases: {', '.join(group.environments)}"
+            self._out.print(Text(told), soft_wrap=True)
         self._out.print()
 
     def _changes(self, summary: Summary) -> None:

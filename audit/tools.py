@@ -57,11 +57,10 @@ def at_once(
     function: Callable[[Value], Result], values: Sequence[Value], workers: int = UV_AT_ONCE
 ) -> Iterator[tuple[Value, Result]]:
     """Apply to all, a few at a time; yield each with its result as it is done."""
-    with ThreadPoolExecutor(workers) as pool:
-        waiting = {pool.submit(function, value): value for value in values}
-        try:
-            for future in as_completed(waiting):
-                yield waiting[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    pool = ThreadPoolExecutor(workers)
+    waiting = {pool.submit(function, value): value for value in values}
+    try:
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()
+    finally:  # reached early when the user interrupts: what is under way is not waited for
+        pool.shutdown(wait=False, cancel_futures=True)

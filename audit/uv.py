@@ -21,6 +21,9 @@ _UNREACHABLE = re.compile(
 _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded", re.I)
 
 
+_running: set[subprocess.Popen[str]] = set()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What one call of uv came to."""
@@ -76,13 +79,23 @@ def call(*arguments: str, given: str = "") -> Answer:
     """Run uv, quietly, with ``given`` on its standard input."""
     command = [str(executable()), *arguments, "--quiet", "--color", "never", "--no-progress"]
     environment = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "UV_PYTHON")}
-    try:
-        done = subprocess.run(
-            command, input=given, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return Answer(ok=False, output="", errors=f"error: uv took longer than {TIMEOUT_SECONDS} s", exit_code=-1)
-    return Answer(ok=done.returncode == 0, output=done.stdout, errors=done.stderr, exit_code=done.returncode)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, text=True) as child:
+        _running.add(child)
+        try:
+            output, errors = child.communicate(given, timeout=TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            output, errors = "", f"error: uv took longer than {TIMEOUT_SECONDS} s"
+        finally:
+            _running.discard(child)
+    return Answer(ok=child.returncode == 0, output=output, errors=errors, exit_code=child.returncode)
+
+
+def stop() -> None:
+    """End every call that is under way: nobody waits for its answer any more."""
+    for child in tuple(_running):
+        child.kill()
 
 
 def require_index(answer: Answer) -> None:

@@ -512,6 +512,16 @@ def test_failures_with_and_without_a_signal_in_any_order(store: Store, signals: 
     assert store.query("SELECT signal FROM failures ORDER BY subject").rows == tuple((each,) for each in signals)
 
 
+def test_what_a_release_says_of_itself_is_stored_even_when_it_is_not_a_number(store: Store) -> None:
+    layout = {"reference": [float("nan"), float("inf")]}
+    store.put_probe("k", ProbeRecord(status="ok", reason="", layout=layout))
+    store.put_dump(replace(new_dump(store), description={"time_step": float("nan")}))
+    found = store.probe("k")
+    assert found is not None
+    assert str(found.layout) == str(layout)
+    assert set(store.dumps(["key"])) == {"key"}
+
+
 def test_one_cell_that_failed_in_two_stages_is_two_failures(store: Store) -> None:
     store.begin_run(RUN)
     failures = [Failure(subject="a/E", stage=stage, status="crashed", reason="") for stage in ("probe", "dump")]
@@ -543,7 +553,10 @@ def test_the_summary_counts_verdicts_and_names_what_is_missing(store: Store) -> 
     ]
     assert told.verdict("E", ("a", "b")) == "identical"
     assert told.changed == ()
-    assert told.groups == (((("a", "b"), ("b", "c")), ("E",)), ((("a", "b"),), ("F",)))
+    whole, part = told.groups
+    assert (whole.boundaries, whole.environments) == ((("a", "b"), ("b", "c")), ("E",))
+    assert (part.boundaries, part.environments) == ((("a", "b"),), ("F",))
+    assert told.eventful(whole) == (("b", "c"),)
 
 
 def test_the_summary_lists_changed_neighbours(store: Store) -> None:
