@@ -77,7 +77,8 @@ def _largest(older: Array, newer: Array) -> tuple[float, float | None]:
     left, right = older.astype(np.float64).ravel(), newer.astype(np.float64).ravel()
     with np.errstate(invalid="ignore", over="ignore"):
         apart = np.abs(left - right)
-    alike = (left == right) | (np.isnan(left) & np.isnan(right))
+    alike = (older.ravel() == newer.ravel()) | (np.isnan(left) & np.isnan(right))
+    apart[(apart == 0.0) & ~alike] = 1.0  # integers so large that float64 takes them for the same
     apart[alike] = 0.0
     apart[np.isnan(apart)] = np.inf  # one side is not a number, or the infinities have opposite signs
     where = int(np.argmax(apart))
@@ -85,9 +86,16 @@ def _largest(older: Array, newer: Array) -> tuple[float, float | None]:
     if older.dtype.kind != "f" or newer.dtype.kind != "f" or not np.isfinite(largest):
         return largest, None
     # The coarser of two dtypes decides what its last place is.
-    dtype = older.dtype if older.dtype.itemsize <= newer.dtype.itemsize else newer.dtype
-    spacing = np.spacing(np.maximum(abs(left[where]), abs(right[where])).astype(dtype))
-    return largest, float(largest / np.float64(spacing))
+    dtype = min(older.dtype, newer.dtype, key=lambda each: each.itemsize)
+    return largest, largest / _last_place(max(abs(left[where]), abs(right[where])), dtype)
+
+
+def _last_place(value: float, dtype: np.dtype[Any]) -> float:
+    """The distance from ``value`` to the next number of ``dtype`` towards zero's side of the largest one."""
+    limits = np.finfo(dtype)
+    inside = np.asarray(min(value, float(limits.max)), dtype=dtype)
+    below = np.nextafter(inside, dtype.type(0)) if inside == limits.max else inside
+    return float(np.spacing(below))
 
 
 def _entry_shape(array: Array) -> str:

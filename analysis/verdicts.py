@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -48,9 +49,9 @@ def judge(separations: Sequence[Separation], reads: Sequence[str]) -> Judgement:
     read = [each for each in separations if each.output in reads]
     moved = [each for each in read if not each.same_bits]
     unread = [each for each in separations if each.output not in reads and not each.same_bits]
-    widest = max(moved, key=lambda each: each.first_step, default=None)
-    first = widest.first_step if widest else 0.0
-    horizon = max((each.horizon for each in moved), default=0.0)
+    widest = max(moved, key=lambda each: _size(each.first_step), default=None)
+    first = _size(widest.first_step) if widest else 0.0
+    horizon = max((_size(each.horizon) for each in moved), default=0.0)
     verdict = _rule(bool(moved), any(each.interface for each in moved), first, horizon)
     return Judgement(
         verdict=verdict,
@@ -59,6 +60,11 @@ def judge(separations: Sequence[Separation], reads: Sequence[str]) -> Judgement:
         first_step_ulps=widest.first_step_ulps if widest else 0.0,
         horizon=horizon,
     )
+
+
+def _size(separation: float) -> float:
+    """What is not a number is as far as can be."""
+    return math.inf if math.isnan(separation) else separation
 
 
 def _rule(moved: bool, interface: bool, first: float, horizon: float) -> Verdict:

@@ -34,8 +34,8 @@ class ArrayFiles:
     def get(self, digest: str) -> NDArray[Any]:
         """The array with that digest, checked against it."""
         try:
-            array: NDArray[Any] = np.load(self._path(digest), allow_pickle=False)
-        except (OSError, ValueError) as error:
+            array: NDArray[Any] = np.lib.format.open_memmap(self._path(digest), mode="r")
+        except (OSError, ValueError, EOFError) as error:
             raise StoreError(
                 f"the array {digest[:12]} is missing or damaged ({error}); see `release-audit doctor`"
             ) from None

@@ -242,7 +242,7 @@ def _outcome(job: DumpJob, cell: CellTask, path: Path) -> CellOutcome:
         release=job.release,
         environment=cell.environment,
         result=answer,
-        seconds=float(answer.meta.get("seconds", 0.0)),
+        seconds=answer.seconds,
         cpu=cpu.features().digest,
     )
 

@@ -120,7 +120,7 @@ def _keep(store: Store, key: str, given: Stimulus, outcome: CellOutcome, answer:
             stimulus=given.digest,
             outputs=outputs,
             description=answer.meta,
-            steps=answer.meta.get("steps"),
+            steps=answer.steps,
             seconds=outcome.seconds,
         )
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from audit import folders, uv
+from audit.errors import AuditError
 from audit.matrix import GeneratedRow
 
 PINNED = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.M)
@@ -29,7 +30,7 @@ def versions(row: GeneratedRow, python: str, day: datetime.date | None) -> tuple
     below = ""
     while (version := _newest(row, python, day, below)) is not None:
         found.insert(0, version)
-        below = f"<{_exclusive(version)}"
+        below = f"<={Version(version).public},!={version}"  # `<1.0` would shut out 1.0rc1 too
     if memory is not None and found:
         folders.write_whole(memory, json.dumps(found).encode())
     return tuple(found)
@@ -54,11 +55,7 @@ def _newest(row: GeneratedRow, python: str, day: datetime.date | None, below: st
         given=f"{row.package}{','.join(filter(None, (row.versions, below)))}\n",
     )  # fmt: skip
     uv.require_index(answer)
+    if not answer.ok and not answer.unsatisfiable:
+        raise AuditError(f"uv could not list the versions of {row.package}: {answer.reason}")
     match = PINNED.search(answer.output)
     return match["version"] if answer.ok and match else None
-
-
-def _exclusive(version: str) -> str:
-    """The version to ask below. ``<1.0.post1`` would, by the rules of versions, shut out 1.0 as well."""
-    parsed = Version(version)
-    return parsed.public if not parsed.is_postrelease else f"{parsed.base_version}.post{parsed.post}.dev0"

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from audit import building, dumping, plan
 from audit.dumping import CellOutcome, DumpJob
 from audit.failures import Failure
+from audit.layout import Layout
 from audit.matrix import EnvironmentRow
 from audit.plan import Cell
 from audit.records import ProbeRecord
-from audit.stimulus import Layout
 from audit.store import Store
 from audit.tools import Tools, at_once
 

@@ -6,6 +6,7 @@ The models here are the file's shape; ``matrices/schema.json`` is generated from
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from typing import Annotated, Any, Literal, get_args
 
@@ -17,6 +18,8 @@ Output = Literal["state", "observation", "reward", "terminated", "truncated"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
 
 _PYTHON = re.compile(r"3\.\d+(\.\d+)?")
+_LAST_DAY = datetime.date(9998, 12, 31)  # the day after it is still a date
+_PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]*")
 
 
@@ -25,6 +28,12 @@ def _requirement(text: str) -> str:
         Requirement(text)
     except InvalidRequirement as error:
         raise ValueError(f"{text!r} is not a requirement: {str(error).splitlines()[0]}") from None
+    return text
+
+
+def _package(text: str) -> str:
+    if not _PACKAGE.fullmatch(text):
+        raise ValueError(f"{text!r} is not the name of a package; versions go into `versions`, the rest into `with`")
     return text
 
 
@@ -61,6 +70,14 @@ def _identifier_template(text: str) -> str:
     return text
 
 
+def _day(value: datetime.date) -> datetime.date:
+    if value > _LAST_DAY:
+        raise ValueError(f"{value} is too far in the future")
+    return value
+
+
+Day = Annotated[datetime.date, AfterValidator(_day)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 RequirementText = Annotated[str, AfterValidator(_requirement)]
 PythonVersion = Annotated[str, BeforeValidator(_python_text), AfterValidator(_python)]
 Identifier = Annotated[str, AfterValidator(_identifier)]
@@ -81,7 +98,7 @@ class ExplicitRow(_Model):
     requires: tuple[RequirementText, ...] = Field(min_length=1, description="What a user would install.")
     pins: tuple[RequirementText, ...] = Field(default=(), description="Constraints on what else gets installed.")
     python: PythonVersion | None = Field(default=None, description="Python of this release; default: the matrix's.")
-    exclude_newer: datetime.date | None = Field(
+    exclude_newer: Day | None = Field(
         default=None, description="Resolve as on the evening of this day (UTC); default: the matrix's day."
     )
     series: str = Field(default="", description="Releases are neighbours within a series.")
@@ -90,7 +107,7 @@ class ExplicitRow(_Model):
 class GeneratedRow(_Model):
     """One release for every version of a package that the index has in a range."""
 
-    package: Annotated[str, AfterValidator(_requirement)] = Field(description="Name of the package that moves.")
+    package: Annotated[str, AfterValidator(_package)] = Field(description="Name of the package that moves.")
     versions: Annotated[str, AfterValidator(_specifier)] = Field(description="Version range, such as '>=3.2,<4'.")
     with_: tuple[RequirementText, ...] = Field(default=(), description="What stays the same in each of them.")
     id: Annotated[str, AfterValidator(_identifier_template)] | None = Field(
@@ -99,7 +116,7 @@ class GeneratedRow(_Model):
     prereleases: bool = Field(default=False, description="Whether pre-releases count.")
     pins: tuple[RequirementText, ...] = Field(default=(), description="Constraints on what else gets installed.")
     python: PythonVersion | None = Field(default=None, description="Python of these releases.")
-    exclude_newer: datetime.date | None = Field(default=None, description="Resolve as on the evening of this day.")
+    exclude_newer: Day | None = Field(default=None, description="Resolve as on the evening of this day.")
     series: str = Field(default="", description="Releases are neighbours within a series.")
 
     @property
@@ -120,8 +137,8 @@ Row = Annotated[
 class BoundedStart(_Model):
     """Initial states drawn uniformly between bounds. Entries of the state beyond the bounds given are zero."""
 
-    low: tuple[float, ...] = Field(min_length=1)
-    high: tuple[float, ...] = Field(min_length=1)
+    low: tuple[Finite, ...] = Field(min_length=1)
+    high: tuple[Finite, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _ordered(self) -> BoundedStart:
@@ -129,14 +146,16 @@ class BoundedStart(_Model):
             raise ValueError(f"low has {len(self.low)} entries, high {len(self.high)}")
         if any(low > high for low, high in zip(self.low, self.high, strict=True)):
             raise ValueError("an entry of low is above its entry of high")
+        if any(math.isinf(high - low) for low, high in zip(self.low, self.high, strict=True)):
+            raise ValueError("low and high are further apart than the largest number")
         return self
 
 
 class NearStart(_Model):
     """Initial states drawn around the environment's own: positions and velocities within plus or minus these."""
 
-    position: float = Field(ge=0)
-    velocity: float = Field(ge=0)
+    position: Finite = Field(ge=0)
+    velocity: Finite = Field(ge=0)
 
 
 def _start_kind(value: Any) -> str:
@@ -188,7 +207,7 @@ class Matrix(_Model):
     name: Identifier
     description: str = ""
     python: PythonVersion
-    exclude_newer: datetime.date | None = Field(
+    exclude_newer: Day | None = Field(
         default=None, description="Resolve as on the evening of this day (UTC): the same locks next year."
     )
     pins: tuple[RequirementText, ...] = Field(default=(), description="Constraints on every release.")

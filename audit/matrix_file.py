@@ -9,19 +9,28 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
+from audit import yaml_lines
 from audit.errors import MatrixError, UsageError
 from audit.matrix import Matrix
-
-Location = tuple[str | int, ...]
+from audit.yaml_lines import Location, Problem
 
 SHIPPED = Path(__file__).resolve().parent.parent / "matrices"
 
 # Tags that pydantic puts into an error's location for a choice between models; the file has no such level.
 _CHOICES = {"explicit", "generated", "bounded", "near", "Against", "literal['all','adjacent']"}
+
+# pydantic's words for Python's types, said for those of YAML.
+_WORDS = {
+    "tuple_type": "should be a list",
+    "list_type": "should be a list",
+    "dict_type": "should be a mapping",
+    "model_type": "should be a mapping",
+    "model_attributes_type": "should be a mapping",
+    "string_type": "should be text",
+    "date_type": "should be a date such as 2026-11-01",
+    "date_from_datetime_parsing": "should be a date such as 2026-11-01",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +44,7 @@ class MatrixFile:
 
     def at(self, location: Location) -> str:
         """``releases[3].requires[0], line 14``, for messages about a part of this file."""
-        return _at(self.lines, location)
+        return yaml_lines.at(self.lines, location)
 
 
 def find(name: str) -> Path:
@@ -53,28 +62,21 @@ def read(path: Path) -> MatrixFile:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
-    try:
-        node = YAML(typ="safe", pure=True).compose(text)
-        data = YAML(typ="safe", pure=True).load(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f"line {mark.line + 1}: " if mark else ""
-        raise MatrixError(str(path), [f"{line}not YAML: {error.problem or error.context}"]) from None
-    except (YAMLError, ValueError) as error:
-        raise MatrixError(str(path), [f"not YAML: {' '.join(str(error).split())}"]) from None
-    if not isinstance(data, dict):
-        raise MatrixError(str(path), ["line 1: a matrix is a mapping with name, python, releases, environments"])
-    lines = _lines(node)
-    problems: list[tuple[Location, str]] = []
+    document = yaml_lines.read(path, text)
+    lines, problems = document.lines, list(document.problems)
     matrix = None
     try:
-        matrix = Matrix.model_validate(data)
+        matrix = Matrix.model_validate(document.data)
     except ValidationError as error:
-        problems = [_problem(each) for each in error.errors() if not _is_echo(each)]
-    problems += _cross_check(data)
+        problems += [_problem(each, lines) for each in error.errors() if not _is_echo(each)]
+    if isinstance(document.data, dict):
+        problems += _cross_check(document.data)
     if problems or matrix is None:
-        ordered = sorted(problems, key=lambda each: _line(lines, each[0]))
-        raise MatrixError(str(path), [f"{_at(lines, location)}: {message}" for location, message in ordered])
+        # A part that could not even be read is reported once, not again for what it is not.
+        unread = {location for location, _ in document.problems}
+        told = [each for each in problems if each in document.problems or each[0] not in unread]
+        ordered = sorted(told, key=lambda each: yaml_lines.line(lines, each[0]))
+        raise MatrixError(str(path), [f"{yaml_lines.at(lines, location)}: {message}" for location, message in ordered])
     return MatrixFile(path=path, text=text, matrix=matrix, lines=lines)
 
 
@@ -83,14 +85,24 @@ def schema() -> str:
     return json.dumps(Matrix.model_json_schema(by_alias=True), indent=2, ensure_ascii=False) + "\n"
 
 
-def _problem(error: Any) -> tuple[Location, str]:
-    location = tuple(part for part in error["loc"] if part not in _CHOICES)
+def _problem(error: Any, lines: dict[Location, int]) -> Problem:
     message: str = error["msg"].removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
         message = "there is no such key here"
     elif error["type"] == "missing":
         message = "is missing"
-    return location, message[:1].lower() + message[1:]
+    elif error["type"] in _WORDS:
+        message = _WORDS[error["type"]]
+    return _location(error["loc"], lines), message[:1].lower() + message[1:]
+
+
+def _location(parts: Location, lines: dict[Location, int]) -> Location:
+    """The place in the file: pydantic also names the model it chose, where there is a choice."""
+    location: Location = ()
+    for part in parts:
+        if part not in _CHOICES or (*location, part) in lines:
+            location = (*location, part)
+    return location
 
 
 def _is_echo(error: Any) -> bool:
@@ -98,12 +110,12 @@ def _is_echo(error: Any) -> bool:
     return bool(error["type"] == "too_short" and error["input"])
 
 
-def _cross_check(data: dict[Any, Any]) -> list[tuple[Location, str]]:
+def _cross_check(data: dict[Any, Any]) -> list[Problem]:
     """What no single field can tell: ids that appear twice, selectors and baselines that name nothing.
 
     Works on the raw data, past anything that is malformed: that is reported already.
     """
-    problems: list[tuple[Location, str]] = []
+    problems: list[Problem] = []
     rows, environments = _dicts(data.get("releases")), _dicts(data.get("environments"))
     explicit = [(index, row["id"]) for index, row in rows if "package" not in row and isinstance(row.get("id"), str)]
     problems += _repeated("releases", "id", explicit)
@@ -113,7 +125,8 @@ def _cross_check(data: dict[Any, Any]) -> list[tuple[Location, str]]:
         return problems  # ids of generated rows are known only when the index has been asked
     ids = [identifier for _, identifier in explicit]
     for index, row in environments:
-        for position, pattern in enumerate(row.get("releases") or ()):
+        patterns = row.get("releases")
+        for position, pattern in enumerate(patterns if isinstance(patterns, list) else ()):
             if isinstance(pattern, str) and not any(fnmatchcase(identifier, pattern) for identifier in ids):
                 problems.append((("environments", index, "releases", position), f"{pattern!r} matches no release"))
     pairs = data.get("pairs")
@@ -126,40 +139,11 @@ def _dicts(value: Any) -> list[tuple[int, dict[Any, Any]]]:
     return [(i, row) for i, row in enumerate(value) if isinstance(row, dict)] if isinstance(value, list) else []
 
 
-def _repeated(section: str, key: str, named: list[tuple[int, str]]) -> list[tuple[Location, str]]:
+def _repeated(section: str, key: str, named: list[tuple[int, str]]) -> list[Problem]:
     seen: dict[str, int] = {}
-    problems: list[tuple[Location, str]] = []
+    problems: list[Problem] = []
     for index, identifier in named:
         if identifier in seen:
             problems.append(((section, index, key), f"{identifier!r} stands already at {section}[{seen[identifier]}]"))
         seen.setdefault(identifier, index)
     return problems
-
-
-def _lines(node: Node | None) -> dict[Location, int]:
-    found: dict[Location, int] = {(): 1}
-
-    def walk(node: Node, location: Location) -> None:
-        if isinstance(node, MappingNode):
-            for key, value in node.value:
-                found[(*location, key.value)] = key.start_mark.line + 1
-                walk(value, (*location, key.value))
-        elif isinstance(node, SequenceNode):
-            for index, value in enumerate(node.value):
-                found[(*location, index)] = value.start_mark.line + 1
-                walk(value, (*location, index))
-
-    if node is not None:
-        walk(node, ())
-    return found
-
-
-def _line(lines: dict[Location, int], location: Location) -> int:
-    while location not in lines:
-        location = location[:-1]
-    return lines[location]
-
-
-def _at(lines: dict[Location, int], location: Location) -> str:
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).removeprefix(".")
-    return f"{path or 'matrix'}, line {_line(lines, location)}"

@@ -43,7 +43,7 @@ class NewDump:
     stimulus: str
     outputs: Mapping[str, StoredArray]
     description: Mapping[str, Any]
-    steps: int | None
+    steps: int
     seconds: float
 
 

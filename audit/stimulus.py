@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit import folders
+from audit.layout import BoxSpace, DiscreteSpace, Layout, OtherSpace
 from audit.matrix import BoundedStart, EnvironmentRow, StimulusSpec
 
 _ACTIONS_STREAM = 1
@@ -25,30 +26,6 @@ _NORMALISING_STEPS = 64
 
 class Undrawable(Exception):
     """The matrix asks for states or actions that this environment does not have."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """What an environment's states and actions look like, told by a release that has it."""
-
-    kind: str
-    state_size: int
-    positions: int
-    quaternions: tuple[int, ...]
-    reference: tuple[float, ...]
-    action: dict[str, Any]
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Layout:
-        """Read what a dumper wrote; anything missing or of another type raises ``KeyError``, ``TypeError`` or so."""
-        return cls(
-            kind=str(data["kind"]),
-            state_size=int(data["state_size"]),
-            positions=int(data["positions"]),
-            quaternions=tuple(int(start) for start in data["quaternions"]),
-            reference=tuple(float(value) for value in data["reference"]),
-            action=dict(data["action"]),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +67,19 @@ def _states(spec: StimulusSpec, environment: EnvironmentRow, layout: Layout) -> 
         if given > layout.state_size:
             raise Undrawable(f"start has {given} entries, the state only {layout.state_size}")
         states[:, :given] = generator.uniform(start.low, start.high, size=(spec.trajectories, given))
-        return states
+        return _with_unit_quaternions(states, layout)
     reach = np.full(layout.state_size, start.velocity)
     reach[: layout.positions] = start.position
     states[:] = np.array(layout.reference) + generator.uniform(-reach, reach, size=states.shape)
+    return _with_unit_quaternions(states, layout)
+
+
+def _with_unit_quaternions(states: NDArray[np.float64], layout: Layout) -> NDArray[np.float64]:
     for first in layout.quaternions:
-        states[:, first : first + 4] = unit_quaternions(states[:, first : first + 4])
+        quaternions = states[:, first : first + 4]
+        if not quaternions.any(axis=1).all():
+            raise Undrawable(f"entries {first} to {first + 3} are a quaternion, and zero is none: start must give them")
+        states[:, first : first + 4] = unit_quaternions(quaternions)
     return states
 
 
@@ -123,25 +107,38 @@ def _actions(spec: StimulusSpec, environment: EnvironmentRow, layout: Layout) ->
     generator = np.random.default_rng([spec.seed, _ACTIONS_STREAM])
     size = (spec.trajectories, spec.steps)
     space = layout.action
-    if space["type"] == "Discrete":
-        first, count = int(space["start"]), int(space["n"])
-        if spec.actions == "uniform":
-            return generator.integers(first, first + count, size=size, dtype=np.int64)
-        coast = first if environment.coast is None else environment.coast
-        if not first <= coast < first + count:
-            raise Undrawable(f"coast is {coast}, the actions are {first} to {first + count - 1}")
-        return np.full(size, coast, dtype=np.int64)
-    if space["type"] != "Box" or not isinstance(space["low"], list):
-        raise Undrawable(f"actions of the space {space['type']} cannot be drawn")
-    shape, dtype = tuple(space["shape"]), np.dtype(space["dtype"])
+    if isinstance(space, DiscreteSpace):
+        return _discrete(spec, space, environment.coast, size, generator)
+    if isinstance(space, OtherSpace):
+        raise Undrawable(f"actions of the space {space.type} cannot be drawn")
+    dtype = np.dtype(space.dtype)
     if spec.actions == "zero":
-        return np.zeros((*size, *shape), dtype=dtype)
-    low, high = _bound(space["low"], -1.0), _bound(space["high"], 1.0)
-    drawn = generator.uniform(low, high, size=(*size, low.size))
-    return drawn.reshape(*size, *shape).astype(dtype)
+        return np.zeros((*size, *space.shape), dtype=dtype)
+    low, high = _bounds(space)
+    return generator.uniform(low, high, size=(*size, low.size)).reshape(*size, *space.shape).astype(dtype)
 
 
-def _bound(values: list[str], unbounded: float) -> NDArray[np.float64]:
-    """The bounds of an action space; ``unbounded`` where there is none."""
-    bound = np.array([float(value) for value in values])
-    return np.where(np.isfinite(bound), bound, unbounded)
+def _discrete(
+    spec: StimulusSpec, space: DiscreteSpace, coast: int | None, size: tuple[int, int], generator: np.random.Generator
+) -> NDArray[np.int64]:
+    last = space.start + space.n - 1
+    if spec.actions == "uniform":
+        return generator.integers(space.start, last + 1, size=size, dtype=np.int64)
+    chosen = space.start if coast is None else coast
+    if not space.start <= chosen <= last:
+        raise Undrawable(f"coast is {chosen}, the actions are {space.start} to {last}")
+    return np.full(size, chosen, dtype=np.int64)
+
+
+def _bounds(space: BoxSpace) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The bounds to draw between: those of the space, and one away from the other where there is none."""
+    if space.low is None or space.high is None:
+        raise Undrawable("it has too many actions to draw")
+    low, high = np.array(space.low), np.array(space.high)
+    low = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high - 2.0, -1.0))
+    high = np.where(np.isfinite(high), high, low + 2.0)
+    with np.errstate(over="ignore"):
+        drawable = np.isfinite(high - low) & (low <= high)
+    if low.shape != (np.prod(space.shape, dtype=int),) or low.shape != high.shape or not drawable.all():
+        raise Undrawable("the bounds of its actions cannot be drawn between")
+    return low, high

@@ -20,6 +20,12 @@ from audit.failures import Failure
 from audit.records import DumpRecord, NewDump, ProbeRecord, RunCell, RunRecord, RunRelease, StoredArray, Table
 from audit.stimulus import Stimulus
 
+# No extension is fetched behind the user's back, as one would be on opening another kind of database.
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -33,7 +39,7 @@ class Store:
             raise UsageError(f"there is no database at {path} yet: run an audit first, or give another with --db")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = duckdb.connect(str(path), read_only=read_only)
+            self._connection = duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
         except (duckdb.Error, OSError) as error:
             raise _unusable(path, error) from None
         try:

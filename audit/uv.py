@@ -16,7 +16,9 @@ TIMEOUT_SECONDS = 1800
 """For one call: building a large source distribution on a slow machine is the longest thing uv is asked to do."""
 
 _UNREACHABLE = re.compile(
-    r"Failed to fetch|Request failed after|error sending request|dns error|tcp connect error|operation timed out", re.I
+    r"Failed to fetch|Request failed after|error sending request|dns error|tcp connect error|operation timed out|"
+    r"network was disabled",
+    re.I,
 )
 _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded", re.I)
 
@@ -51,6 +53,11 @@ class Answer:
     def unreachable(self) -> bool:
         """Whether the index did not answer, which says nothing about the packages."""
         return not self.ok and bool(_UNREACHABLE.search(self.errors))
+
+    @property
+    def unsatisfiable(self) -> bool:
+        """Whether the resolver looked and found that there is nothing that fits."""
+        return not self.ok and "No solution found" in self.errors
 
     @property
     def full_disk(self) -> bool:

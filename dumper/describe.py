@@ -66,9 +66,9 @@ def _space(space):
     kind = type(space).__name__
     described = {"type": kind}
     if kind == "Box":
-        described.update(
-            shape=list(space.shape), dtype=str(space.dtype), low=_numbers(space.low), high=_numbers(space.high)
-        )
+        described.update(shape=list(space.shape), dtype=str(space.dtype), low=None, high=None)
+        if space.low.size <= _LONGEST_CONSTANT:
+            described.update(low=_numbers(space.low), high=_numbers(space.high))
     elif kind == "Discrete":
         described.update(n=int(space.n), start=int(getattr(space, "start", 0)))
     else:
@@ -100,7 +100,7 @@ def _constants(unwrapped):
         value = getattr(unwrapped, name, None)
         if isinstance(value, (bool, int, str)):
             constants[name] = repr(value)
-        elif isinstance(value, (float, np.number)):
+        elif isinstance(value, (float, np.floating, np.integer)):
             constants[name] = repr(float(value))
         elif isinstance(value, (list, tuple, np.ndarray)):
             array = np.asarray(value) if not isinstance(value, (list, tuple)) or _all_numbers(value) else None
@@ -124,5 +124,8 @@ def _model_digest(unwrapped):
     path = getattr(unwrapped, "fullpath", None)
     if not isinstance(path, str):
         return None
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError:  # a name that is no file says nothing about the model
+        return None

@@ -31,6 +31,9 @@ STIMULUS = {"seed": 7, "trajectories": 8, "steps": 60, "actions": "uniform"}
 _PATIENCE_SECONDS = 90.0
 """For something to happen in a started program; what it waits for takes seconds on an idle machine."""
 
+_LONGEST_RUN_SECONDS = 150.0
+"""For one run of the program: the longest takes 25 on two idle cores."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
@@ -66,8 +69,8 @@ class Started:
         wait_until(lambda: text in self.stdout or self.process.poll() is not None, f"{text!r} in {self.stdout}")
         assert text in self.stdout
 
-    def finish(self) -> Finished:
-        code = self.process.wait(_PATIENCE_SECONDS)
+    def finish(self, within: float = _PATIENCE_SECONDS) -> Finished:
+        code = self.process.wait(within)
         return Finished(
             code=code, stdout=self.stdout, stderr=(self.folder / "stderr").read_text(encoding="utf-8", errors="replace")
         )
@@ -88,6 +91,7 @@ class Program:
             capture_output=True,
             text=True,
             check=False,
+            timeout=_LONGEST_RUN_SECONDS,
         )
         return Finished(code=done.returncode, stdout=done.stdout, stderr=done.stderr)
 

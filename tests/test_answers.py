@@ -86,7 +86,7 @@ def write_raw(path: Path, description: Any, arrays: dict[str, Any] | None = None
 def test_an_answer_comes_back_as_it_was_written(tmp_path: Path) -> None:
     answer = read(write(tmp_path / "answer.npz"))
     assert (answer.status, answer.reason, answer.detail) == ("ok", "", "")
-    assert answer.meta == META
+    assert {**answer.meta, "seconds": answer.seconds, "steps": answer.steps} == META
     assert set(answer.arrays) == {"imposed", *OUTPUTS}
     for name, array in recording().items():
         assert answer.arrays[name].dtype == array.dtype
@@ -95,8 +95,8 @@ def test_an_answer_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["answer.npz"], "the temporary name is gone"
 
 
-def test_both_sides_agree_on_format_and_outputs() -> None:
-    assert dumper_answers.FORMAT == answers.FORMAT
+def test_both_sides_agree_on_format_and_outputs(tmp_path: Path) -> None:
+    assert read(write_raw(tmp_path / "a.npz", head(format=dumper_answers.FORMAT))).status == "ok"
     assert dumper_record.OUTPUTS == OUTPUTS
 
 
@@ -129,7 +129,7 @@ def test_no_file(tmp_path: Path) -> None:
 
 
 def test_another_environment(tmp_path: Path) -> None:
-    with pytest.raises(DamagedAnswer, match="another environment"):
+    with pytest.raises(DamagedAnswer, match="something else"):
         read(write(tmp_path / "a.npz"), environment="F")
 
 
@@ -180,7 +180,7 @@ def test_a_missing_array(tmp_path: Path, missing: str) -> None:
     arrays = {name: array for name, array in recording().items() if name != missing}
     with pytest.raises(DamagedAnswer):
         read(write(tmp_path / "a.npz", arrays=arrays))
-    with pytest.raises(DamagedAnswer, match="not of the expected format"):
+    with pytest.raises(DamagedAnswer, match="something else"):
         read(write_raw(tmp_path / "a.npz", head(), arrays))
 
 
@@ -210,7 +210,7 @@ def test_a_wrong_shape(tmp_path: Path, name: str, shape: tuple[int, ...]) -> Non
 )
 def test_entries_that_do_not_fit_each_other(tmp_path: Path, name: str, shape: tuple[int, ...]) -> None:
     """The imposed states and the recorded ones have as many entries as the state; a reward is one number."""
-    with pytest.raises(DamagedAnswer, match=name):
+    with pytest.raises(DamagedAnswer, match="shape"):
         read(write(tmp_path / "a.npz", arrays={**recording(), name: np.zeros(shape)}))
 
 
@@ -320,7 +320,7 @@ def same_or_damaged(folder: Path, whole: bytes, damaged: bytes) -> None:
     except DamagedAnswer:
         return
     assert answer.status == "ok"
-    assert answer.meta == META
+    assert {**answer.meta, "seconds": answer.seconds, "steps": answer.steps} == META
     for name, array in recording().items():
         assert answer.arrays[name].tobytes() == array.tobytes()
 
@@ -380,5 +380,5 @@ def test_anything_in_the_description_is_believed_or_damaged(tmp_path: Path, name
     except DamagedAnswer:
         return
     assert answer.status in {"ok", "unavailable", "incomparable", "failed"}
-    assert float(answer.meta["seconds"]) >= 0
-    assert isinstance(answer.meta["steps"], int)
+    assert answer.seconds >= 0
+    assert answer.steps >= 0

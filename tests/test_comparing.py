@@ -158,8 +158,8 @@ def test_a_change_in_each_output_is_found_and_named(store: Store) -> None:
     keep(store, "a")
     for index, output in enumerate(OUTPUTS):
         whole = recording()[output]
-        changed = ~whole if whole.dtype == np.bool_ else whole + whole.dtype.type(0.5)
-        keep(store, f"b{index}", **{str(output): changed})
+        changed: dict[str, Any] = {output: ~whole if whole.dtype == np.bool_ else whole + whole.dtype.type(0.5)}
+        keep(store, f"b{index}", **changed)
         comparing.compare(store, ("a", f"b{index}"), OUTPUTS)
         ((verdict, reason),) = store.query(
             "SELECT verdict, reason FROM internal.comparisons WHERE second = ?", [f"b{index}"]

@@ -26,8 +26,8 @@ from tests.conftest import (
     write_matrix,
 )
 
-NO_RAY = "127.0.0.1:1"
-"""An address at which there is no Ray: an audit that starts it fails."""
+NO_RAY = "127.0.0.1:none"
+"""An address at which there can be no Ray: an audit that starts it fails at once."""
 
 BASELINE = "tinysim-1.0"
 PLANTED = ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.18", "1.7", "1.12", "1.98", "1.99"]
@@ -36,6 +36,9 @@ RELEASES = [
     release("1.0", name="other-dependency", dependency="2.0"),
     {"id": "gym-0.21.0", "requires": ["gym==0.21.0"]},
 ]
+
+CELLS = 2 * (len(RELEASES) - 3)
+"""Three releases do not get as far as a cell."""
 
 EVERYTHING_MOVED = {"state", "observation", "reward"}
 EXPECTED: dict[tuple[str, str], tuple[str, set[str]]] = {
@@ -116,7 +119,7 @@ def test_every_planted_difference_is_found_and_every_null_is_silent(audited: Aud
 def test_the_audit_is_complete_whatever_it_found(audited: Audited) -> None:
     assert audited.finished.code == 0, audited.finished.stderr
     assert audited.finished.stderr == ""
-    assert "26 pairs: 10 identical, 1 rounding, 1 amplified, 6 changed, 7 unavailable" in audited.finished.stdout
+    assert "26 pairs: 11 identical, 1 rounding, 1 amplified, 6 changed, 7 unavailable" in audited.finished.stdout
 
 
 def test_sizes_of_what_moved(audited: Audited) -> None:
@@ -144,21 +147,19 @@ def test_reasons_name_what_is_wrong(audited: Audited) -> None:
     assert "observation has shapes 2 and 3" in audited.reason("Spring", "tinysim-1.18")
     assert "reward apart by" in audited.reason("Spring", "tinysim-1.4")
     assert "NameNotFound" in audited.reason("Chaos", "tinysim-1.12")
-    assert "no version of tinydep==99" in audited.reason("Spring", "tinysim-1.98")
+    assert "depends on tinydep==99" in audited.reason("Spring", "tinysim-1.98")
     assert "Unsupported wheel major version" in audited.reason("Spring", "tinysim-1.99")
 
 
 def test_what_does_not_resolve_or_build_is_a_row(audited: Audited) -> None:
     found = {
-        subject: (stage, status, exit_code)
-        for subject, stage, status, exit_code in rows(
-            audited.database, "SELECT subject, stage, status, exit_code FROM failures"
-        )
+        subject: (stage, status)
+        for subject, stage, status in rows(audited.database, "SELECT subject, stage, status FROM failures")
     }
     assert found == {
-        "tinysim-1.98": ("resolve", "unresolved", 1),
-        "tinysim-1.99": ("build", "unbuilt", 1),
-        "gym-0.21.0": ("resolve", "unresolved", 1),
+        "tinysim-1.98": ("resolve", "unresolved"),
+        "tinysim-1.99": ("build", "unbuilt"),
+        "gym-0.21.0": ("resolve", "unresolved"),
     }
     status = dict(rows(audited.database, "SELECT release, status FROM releases"))
     assert {name for name, each in status.items() if each != "ready"} == set(found)
@@ -202,7 +203,7 @@ def test_a_second_run_dumps_nothing_and_starts_no_ray(audited: Audited) -> None:
     before = pairs(audited.database, "planted")
     again = audited.again(audited.matrix)
     assert again.code == 0, again.stderr
-    assert "0 cells dumped, 21 found" in again.stdout
+    assert f"0 cells dumped, {CELLS} found" in again.stdout
     assert "dumping" not in again.stdout
     assert "building 1/1  tinysim-1.99: unbuilt" in again.stdout
     assert pairs(audited.database, "planted") == before
@@ -309,17 +310,17 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
     database = release_audit.folder / "killed.duckdb"
     command = ("run", audited.matrix, "--db", database, "--jobs", "1")
     with release_audit.started(*command) as harness:
-        harness.wait_for("dumping 1/21")
+        harness.wait_for(f"dumping 1/{CELLS}")
         family = descendants(harness.process.pid)
         harness.process.kill()
         harness.process.wait()
         wait_until(lambda: not dumpers(shared_cache), "dumpers end with the harness")
         wait_until(lambda: not any(map(running, family)), "Ray ends with the harness")
     done = rows(database, "SELECT count(*) FROM internal.dumps")[0][0]
-    assert 0 < done < 21
+    assert 0 < done < CELLS
     assert rows(database, "SELECT count(*) FROM pairs") == [(0,)]
     resumed = release_audit(*command)
     assert resumed.code == 0, resumed.stderr
-    assert f"{21 - done} cells dumped, {done} found" in resumed.stdout
+    assert f"{CELLS - done} cells dumped, {done} found" in resumed.stdout
     assert pairs(database, "planted") == pairs(audited.database, "planted")
     assert behaviours(database, "planted") == behaviours(audited.database, "planted")

@@ -284,7 +284,7 @@ def test_a_dump_whose_array_is_gone_is_not_reused_and_can_be_stored_again(store:
 
 def test_a_dump_without_a_behaviour_is_reused_too(store: Store) -> None:
     record = DumpRecord(status="unavailable", reason="NameNotFound", behaviour=None)
-    store.put_dump(replace(new_dump(store), record=record, outputs={}, steps=None))
+    store.put_dump(replace(new_dump(store), record=record, outputs={}, steps=0))
     assert store.dumps(["key"]) == {"key": record}
 
 
@@ -461,6 +461,14 @@ def test_the_latest_finished_run_of_each_matrix_counts(store: Store) -> None:
             ("a",),
             ("c",),
         )
+
+
+def test_a_run_without_an_end_is_seen_nowhere_whatever_it_left(store: Store) -> None:
+    audited(store, {"a": "x", "b": "x"}, replace(RUN, run_id="first"))
+    audited(store, {"a": "x", "c": "x"}, replace(RUN, run_id="second"))
+    store.query("UPDATE internal.runs SET finished = NULL WHERE run_id = 'second'")
+    assert pairs(store) == pairs(store, "pairs_history") == {("a", "b")}
+    assert store.query("SELECT release FROM releases ORDER BY ALL").rows == (("a",), ("b",))
 
 
 def test_a_run_that_finishes_half_is_not_there(store: Store) -> None:

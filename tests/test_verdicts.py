@@ -5,13 +5,14 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analysis.separation import Separation, separation
 from analysis.verdicts import FLOAT_NOISE, Verdict, judge
 from audit.matrix import OUTPUTS, Output
 
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 BELOW = math.nextafter(FLOAT_NOISE, 0)
 ABOVE = math.nextafter(FLOAT_NOISE, 1)
 DISTANCES = st.floats(min_value=0, allow_nan=False)
@@ -61,6 +62,7 @@ def test_the_same_bits_are_identical_and_need_no_reason() -> None:
     assert (found.first_step, found.first_step_ulps, found.horizon) == (0.0, 0.0, 0.0)
 
 
+@UNHURRIED
 @given(st.lists(st.tuples(st.sampled_from(OUTPUTS), DISTANCES, DISTANCES), unique_by=lambda each: each[0]))
 def test_one_pair_beyond_the_noise_decides_whatever_the_others_are(drawn: list[tuple[Output, float, float]]) -> None:
     separations = [apart(output, first, max(first, later)) for output, first, later in drawn]
@@ -72,6 +74,7 @@ def test_one_pair_beyond_the_noise_decides_whatever_the_others_are(drawn: list[t
     assert found.horizon == max(horizons, default=0.0)
 
 
+@UNHURRIED
 @given(st.permutations([apart("state", 1e-16), apart("reward", 3e-14, 1e-3), Separation.none("observation")]))
 def test_the_order_of_outputs_does_not_matter(separations: list[Separation]) -> None:
     found = judge(separations, OUTPUTS)

@@ -186,10 +186,10 @@ PLANTED = (
     ),
     Plant(
         version="1.17",
-        what="Spring: slow, a tenth of a second for every reset",
+        what="Spring: slow, a quarter of a second for every reset",
         replaced={
             _IMPORTS: "import time, tinydep\n",
-            "        self.state = np.array([1.0, 0.0])\n": "        time.sleep(0.1)\n"
+            "        self.state = np.array([1.0, 0.0])\n": "        time.sleep(0.25)\n"
             "        self.state = np.array([1.0, 0.0])\n",
         },
     ),

@@ -1,0 +1,475 @@
+"""What runs inside a release's virtualenv, without a release: small environments with the APIs of old and new."""
+
+from __future__ import annotations
+
+import ast
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from audit import dumping, interpreters
+from audit.dumping import DUMPER
+from dumper import describe, record, serve
+from dumper import environment as environments
+
+FILES = sorted(DUMPER.glob("*.py"))
+LIMIT = 3
+
+
+# Its language
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Top-level names that are imported anywhere under ``tree``."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "a relative import"
+            names.add(str(node.module).split(".")[0])
+    return names
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
+
+
+def test_there_are_files() -> None:
+    assert {"__main__.py", "serve.py", "environment.py", "record.py", "answers.py"} <= {path.name for path in FILES}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_the_syntax_is_that_of_python_3_8(path: Path) -> None:
+    parsed(path)
+
+
+def test_newer_syntax_would_be_noticed() -> None:
+    with pytest.raises(SyntaxError):
+        ast.parse("match 1:\n    case 1:\n        pass\n", feature_version=(3, 8))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_only_the_standard_library_and_numpy_are_imported(path: Path) -> None:
+    allowed = {*sys.stdlib_module_names, "numpy", "dumper"}
+    assert imported(parsed(path)) - allowed <= ({"mujoco"} if path.name == "environment.py" else set())
+
+
+def test_mujoco_is_imported_where_it_is_needed_and_not_before() -> None:
+    tree = parsed(DUMPER / "environment.py")
+    top = ast.Module(body=[node for node in tree.body if not isinstance(node, ast.FunctionDef)], type_ignores=[])
+    assert "mujoco" in imported(tree)
+    assert "mujoco" not in imported(top)
+
+
+def test_a_real_python_3_8_compiles_it_and_has_what_it_imports() -> None:
+    try:
+        old = interpreters.find_installed("3.8")
+    except interpreters.NoInterpreter:
+        pytest.skip("no Python 3.8 here")
+    assert old.version.startswith("3.8.")
+    modules = sorted(set().union(*(imported(parsed(path)) for path in FILES)) - {"numpy", "dumper", "mujoco"})
+    script = (
+        "import importlib, json, sys\n"
+        "files, modules = json.load(sys.stdin)\n"
+        "for name in files: compile(open(name, encoding='utf-8').read(), name, 'exec')\n"
+        "for name in modules: importlib.import_module(name)\n"
+    )
+    given = json.dumps([[str(path) for path in FILES], modules])
+    done = subprocess.run([old.path, "-I", "-c", script], input=given, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_both_sides_speak_one_protocol() -> None:
+    assert serve.PROTOCOL == dumping.PROTOCOL
+
+
+# Its ways with an environment
+
+
+class Discrete:
+    n = 2
+
+
+class Box:
+    def __init__(self) -> None:
+        self.shape, self.dtype = (2,), np.dtype(np.float32)
+        self.low, self.high = np.array([-1.0, -np.inf], np.float32), np.array([0.1, np.inf], np.float32)
+
+
+class Counter:
+    """Counts its steps in its state; done of itself at ``end``. The API of gym 0.22, wrapped in its time limit."""
+
+    TOP = 5.0
+    metadata = "words"
+
+    def __init__(self, end: float = np.inf, limit: float = np.inf) -> None:
+        self.end, self.limit = end, limit
+        self.action_space, self.observation_space = Discrete(), Box()
+        self.state: Any = None
+        self.resets: list[int | None] = []
+        self.seeds: list[int] = []
+        self.tau = 0.02
+
+    @property
+    def unwrapped(self) -> Counter:
+        return self
+
+    def seed(self, seed: int) -> None:
+        self.seeds.append(seed)
+
+    def reset(self, seed: int | None = None) -> Any:
+        self.resets.append(seed)
+        self.elapsed = 0
+        self.state = np.array([0.25, 0.5])
+        return self.state.astype(np.float32)
+
+    def advance(self, action: int) -> Any:
+        self.elapsed += 1
+        self.state = self.state + np.array([1.0, action])
+        return self.state.astype(np.float32), float(self.state[0]), self.elapsed >= self.end
+
+    def step(self, action: int) -> Any:
+        observation, reward, done = self.advance(action)
+        information = {}
+        if self.elapsed >= self.limit:  # as gym 0.21 to 0.24 do
+            information["TimeLimit.truncated"] = not done
+            done = True
+        return observation, reward, done, information
+
+
+class Modern(Counter):
+    """The API of gym 0.26 and gymnasium."""
+
+    def step(self, action: int) -> Any:
+        observation, reward, done = self.advance(action)
+        return observation, reward, done, self.elapsed >= self.limit, {}
+
+
+class Ancient(Counter):
+    """The API of gym 0.21: a reset that knows no seed."""
+
+    def reset(self) -> Any:  # type: ignore[override]
+        return super().reset()
+
+
+class Wrapped(Counter):
+    """A wrapper whose reset takes anything, around an environment that does not."""
+
+    def reset(self, **keywords: Any) -> Any:  # type: ignore[override]
+        if keywords:
+            raise TypeError("reset() got an unexpected keyword argument 'seed'")
+        return super().reset()
+
+
+def flags(env: Counter, steps: int) -> list[tuple[bool, bool]]:
+    """Terminated and truncated after each step."""
+    made = environments.Environment(env)
+    step = made.stepper(0)
+    made.impose(np.zeros(2))
+    return [(bool(answer[2]), bool(answer[3])) for answer in (step(0) for _ in range(steps))]
+
+
+@pytest.mark.parametrize("api", [Counter, Modern])
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        (np.inf, [(False, False), (False, False), (False, True)]),
+        (LIMIT, [(False, False), (False, False), (True, True)]),
+        (LIMIT - 1, [(False, False), (True, False), (True, True)]),
+    ],
+    ids=["limit alone", "both at once", "end before limit"],
+)
+def test_the_flags_of_four_values_are_those_of_five(api: type[Counter], end: float, expected: list[Any]) -> None:
+    assert flags(api(end=end, limit=LIMIT), LIMIT) == expected
+
+
+@pytest.mark.parametrize("api", [Counter, Modern])
+def test_without_a_limit_nothing_is_truncated(api: type[Counter]) -> None:
+    assert flags(api(end=1), 2) == [(True, False), (True, False)]
+
+
+def test_a_reset_that_takes_a_seed_gets_it() -> None:
+    env = Counter()
+    environments.Environment(env).impose(np.zeros(2))
+    assert env.resets == [0, 0]
+    assert env.seeds == []
+
+
+@pytest.mark.parametrize("api", [Ancient, Wrapped])
+def test_a_reset_that_takes_no_seed_is_seeded_before(api: type[Counter]) -> None:
+    env = api()
+    environments.Environment(env).impose(np.zeros(2))
+    assert env.seeds == [0, 0]
+    assert env.resets == [None, None]
+
+
+def test_the_imposed_state_is_a_copy_in_full_precision() -> None:
+    env = Counter()
+    made = environments.Environment(env)
+    given = np.array([0.1, 1 / 3])
+    made.impose(given)
+    given[0] = 7
+    assert env.state.tolist() == [0.1, 1 / 3]
+    out = np.empty(2)
+    made.read(out)
+    assert out.tolist() == [0.1, 1 / 3]
+
+
+@pytest.mark.parametrize("state", [None, 3, np.array([1, 2]), np.zeros((2, 2)), 0.5])
+def test_a_state_that_cannot_be_imposed_is_unavailable(state: Any) -> None:
+    class Odd(Counter):
+        def reset(self, seed: int | None = None) -> Any:
+            self.state = state
+
+    with pytest.raises(environments.Unavailable, match="cannot be imposed"):
+        environments.Environment(Odd())
+
+
+class Gym:
+    """A package with a ``make``."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.asked: list[dict[str, Any]] = []
+
+    def make(self, identifier: str, disable_env_checker: bool = False, **keywords: Any) -> Counter:
+        self.asked.append({"identifier": identifier, "disable_env_checker": disable_env_checker, **keywords})
+        if self.error is not None:
+            raise self.error
+        return Modern()
+
+
+class NameNotFound(Exception):
+    pass
+
+
+def test_an_environment_is_made_without_the_checker() -> None:
+    gym = Gym()
+    environments.make(gym, "E", {"size": 3})
+    assert gym.asked == [{"identifier": "E", "disable_env_checker": True, "size": 3}]
+
+
+@pytest.mark.parametrize("error", [NameNotFound("no\nsuch   thing"), ImportError("no box2d")], ids=repr)
+def test_what_a_release_does_not_offer_is_unavailable_with_its_words(error: Exception) -> None:
+    with pytest.raises(environments.Unavailable) as caught:
+        environments.make(Gym(error), "E", {})
+    assert str(caught.value) == f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def test_another_error_is_not_taken_for_unavailable() -> None:
+    with pytest.raises(ZeroDivisionError):
+        environments.make(Gym(ZeroDivisionError()), "E", {})
+
+
+# Its recordings
+
+
+def recorded(folder: Path, env: Counter, states: NDArray[Any], actions: NDArray[Any]) -> Any:
+    path = folder / "stimulus.npz"
+    np.savez(path, states=states, actions=actions)
+    made = environments.Environment(env)
+    return record.record(made, str(path), describe.description(made))
+
+
+@pytest.mark.parametrize("api", [Ancient, Counter, Modern])
+def test_every_step_of_every_trajectory_is_recorded(tmp_path: Path, api: type[Counter]) -> None:
+    states = np.array([[0.1, 1 / 3], [10.0, -5.0]])
+    answer = recorded(tmp_path, api(limit=2), states, np.array([[0, 1, 0], [1, 1, 1]]))
+    arrays = answer.arrays
+    assert answer.status == "ok"
+    assert answer.meta["steps"] == 6
+    assert arrays["imposed"].tobytes() == states.tobytes()
+    expected = np.array([[[1.1, 1 / 3], [2.1, 4 / 3], [3.1, 4 / 3]], [[11, -4], [12, -3], [13, -2]]])
+    np.testing.assert_allclose(arrays["state"], expected, rtol=1e-15)
+    assert arrays["state"].dtype == np.float64
+    assert arrays["observation"].dtype == np.float32
+    assert arrays["observation"].tobytes() == arrays["state"].astype(np.float32).tobytes()
+    assert arrays["reward"].tobytes() == arrays["state"][..., 0].tobytes()
+    assert arrays["truncated"].tolist() == [[False, True, True]] * 2
+    assert not arrays["terminated"].any()
+
+
+def test_discrete_actions_arrive_as_plain_integers(tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    class Curious(Modern):
+        def step(self, action: Any) -> Any:
+            seen.append(action)
+            return super().step(action)
+
+    recorded(tmp_path, Curious(), np.zeros((1, 2)), np.array([[0, 1]]))
+    assert {type(action) for action in seen} == {int}
+
+
+def test_continuous_actions_arrive_in_their_own_shape_and_dtype(tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    class Curious(Modern):
+        def step(self, action: Any) -> Any:
+            seen.append(action)
+            return super().step(0)
+
+    recorded(tmp_path, Curious(), np.zeros((1, 2)), np.full((1, 3, 2), 0.5, np.float32))
+    assert {(action.shape, action.dtype.name) for action in seen} == {((2,), "float32")}
+
+
+def test_a_state_of_another_size_is_incomparable(tmp_path: Path) -> None:
+    with pytest.raises(record.Incomparable, match="its state has 2 entries, the stimulus 3"):
+        recorded(tmp_path, Modern(), np.zeros((1, 3)), np.array([[0]]))
+
+
+def test_an_observation_that_changes_its_dtype_on_the_way_is_an_error(tmp_path: Path) -> None:
+    class Fickle(Modern):
+        def step(self, action: int) -> Any:
+            observation, *rest = super().step(action)
+            return (observation.astype(np.float64) if self.elapsed > 1 else observation, *rest)
+
+    with pytest.raises(TypeError, match=r"float64.* at step 1 and was float32"):
+        recorded(tmp_path, Fickle(), np.zeros((1, 2)), np.array([[0, 0]]))
+
+
+def test_an_observation_in_parts_becomes_one_vector_in_the_order_of_its_keys(tmp_path: Path) -> None:
+    class Parts(Modern):
+        def step(self, action: int) -> Any:
+            observation, *rest = super().step(action)
+            return ({"b": observation, "a": (7, [1.5])}, *rest)
+
+    answer = recorded(tmp_path, Parts(), np.zeros((1, 2)), np.array([[0]]))
+    assert answer.arrays["observation"].tolist() == [[[7.0, 1.5, 1.0, 0.0]]]
+
+
+def test_one_recording_after_another_is_the_same(tmp_path: Path) -> None:
+    states, actions = np.array([[0.1, 0.2]]), np.array([[1, 0, 1]])
+    env = Modern(limit=2)
+    once, again = (recorded(tmp_path, env, states, actions) for _ in range(2))
+    assert all(once.arrays[name].tobytes() == again.arrays[name].tobytes() for name in once.arrays)
+
+
+# Its descriptions
+
+
+def test_the_layout_tells_what_is_needed_to_draw() -> None:
+    assert describe.layout(environments.Environment(Counter())) == {
+        "kind": "state",
+        "state_size": 2,
+        "positions": 2,
+        "quaternions": [],
+        "reference": [0.25, 0.5],
+        "action": {"type": "Discrete", "n": 2, "start": 0},
+    }
+
+
+def test_the_description_is_json_and_has_spaces_time_step_constants_and_source() -> None:
+    told = describe.description(environments.Environment(Counter(end=4)))
+    told = json.loads(json.dumps(told))
+    assert told["time_step"] == 0.02
+    assert told["spaces"]["observation"] == {
+        "type": "Box",
+        "shape": [2],
+        "dtype": "float32",
+        "low": ["-1.0", "-inf"],
+        "high": ["0.10000000149011612", "inf"],
+    }
+    assert told["constants"]["end"] == "4"
+    assert told["constants"]["TOP"] == "5.0"
+    assert "state" not in told["constants"]
+    assert len(told["source_sha256"]) == 64
+    assert told["model_sha256"] is None
+    assert told["numpy"] == np.__version__
+
+
+@pytest.mark.parametrize("value", [np.complex128(1j), [1j], {"a": 1}, object(), [], np.array(["x"]), [None], 10**400])
+def test_an_attribute_that_is_no_constant_does_no_harm(value: Any) -> None:
+    env = Counter()
+    env.odd = value  # type: ignore[attr-defined]
+    assert json.dumps(describe.description(environments.Environment(env)))
+
+
+def test_a_model_file_is_told_by_its_digest_and_one_that_is_gone_does_no_harm(tmp_path: Path) -> None:
+    env = Counter()
+    env.fullpath = str(tmp_path / "model.xml")  # type: ignore[attr-defined]
+    (tmp_path / "model.xml").write_text("<mujoco/>")
+    first = describe.description(environments.Environment(env))["model_sha256"]
+    (tmp_path / "model.xml").write_text("<mujoco />")
+    assert describe.description(environments.Environment(env))["model_sha256"] != first
+    (tmp_path / "model.xml").unlink()
+    assert describe.description(environments.Environment(env))["model_sha256"] is None
+
+
+# Its trust in what it imported
+
+
+def test_the_imported_version_is_the_requested_one() -> None:
+    assert serve._import_release({"api": "numpy", "expect": {"numpy": np.__version__}}) is np
+
+
+def test_another_version_than_the_locked_one_is_refused() -> None:
+    with pytest.raises(serve.WrongVersion, match=rf"numpy {np.__version__} is installed, 0\.1 was asked for"):
+        serve._import_release({"api": "numpy", "expect": {"numpy": "0.1"}})
+
+
+def test_a_package_from_outside_the_virtualenv_is_refused() -> None:
+    with pytest.raises(serve.WrongVersion, match="outside the virtualenv"):
+        serve._import_release({"api": "json", "expect": {}})
+
+
+def test_a_module_that_says_it_is_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = np.__version__
+    monkeypatch.setattr(np, "__version__", "0.0.1")
+    with pytest.raises(serve.WrongVersion, match=r"numpy says it is 0\.0\.1"):
+        serve._import_release({"api": "numpy", "expect": {"numpy": version}})
+
+
+def test_a_request_in_another_protocol_is_refused(tmp_path: Path) -> None:
+    request = tmp_path / "request.json"
+    request.write_text(json.dumps({"protocol": 99, "cells": []}))
+    command = [sys.executable, "-I", str(DUMPER / "__main__.py"), str(request)]
+    lifeline = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    with lifeline as child:
+        assert child.wait(60) == 1
+        assert child.stderr is not None
+        assert child.stderr.read().strip() == "the request speaks protocol 99, this dumper 1"
+
+
+def test_the_dumper_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    """Its standard input is its lifeline: closed, by whatever end of the other side, it takes the group with it."""
+    package = tmp_path / "stuck.py"
+    package.write_text("import time\ntime.sleep(3600)\n")
+    request = {"protocol": serve.PROTOCOL, "api": "stuck", "expect": {}, "cells": []}
+    (tmp_path / "request.json").write_text(json.dumps(request))
+    starter = (
+        "import sys; sys.path.insert(0, sys.argv[1]); sys.argv = ['', sys.argv[2], sys.argv[3]]\n"
+        "import runpy; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        starter,
+        str(tmp_path),
+        str(DUMPER / "__main__.py"),
+        str(tmp_path / "request.json"),
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as child:
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(1)
+        assert child.stdin is not None
+        child.stdin.close()
+        assert child.wait(60) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("error", [ValueError(""), ValueError("a\nlast"), KeyError("k")], ids=repr)
+def test_the_last_line_of_an_error(error: Exception) -> None:
+    told = serve._last_line(error)
+    assert told.startswith(f"{type(error).__name__}: ")
+    assert "\n" not in told
+    assert len(told) > len(type(error).__name__) + 2

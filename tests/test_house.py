@@ -1,0 +1,216 @@
+"""Rules of the house that no linter knows: who may import what, who may exit, what must not be in the repository."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+
+from audit import cli
+
+ROOT = Path(__file__).resolve().parent.parent
+VIEWS = [
+    "pairs",
+    "pairs_history",
+    "changes",
+    "amplified",
+    "separations",
+    "releases",
+    "release_packages",
+    "dumps",
+    "failures",
+]
+VERBS = sorted(cli.commands.commands)
+HOSTS = re.compile(
+    "|".join(
+        re.escape(".".join(parts))
+        for parts in (("pypi", "org"), ("pythonhosted", "org"), ("anaconda", "org"), ("pypi", "python", "org"))
+    )
+)
+HOMES = re.compile("/(?:" + "|".join(["home", "Users"]) + r")/[a-z]|/" + r"root\b(?!\.)|[A-Z]:\\Users")
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    """Files that are, or are about to be, in the repository."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return tuple(path for name in sorted(filter(None, listed.split("\0"))) if (path := ROOT / name).is_file())
+
+
+def sources(room: str = "") -> list[Path]:
+    return [path for path in tracked() if path.suffix == ".py" and path.is_relative_to(ROOT / room)]
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Top-level names of everything that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").split(".")[0] if not node.level else "."
+
+
+def importers(module: str, room: str = "") -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in sources(room) if module in imports(path)]
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    for path in tracked():
+        try:
+            yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+
+
+def test_there_is_something_to_look_at() -> None:
+    names = {path.name for path in tracked()}
+    assert {"README.md", "Makefile", "cli.py", "store.py", "serve.py", "separation.py"} <= names
+
+
+def test_ray_is_imported_in_one_file() -> None:
+    assert importers("ray") == ["audit/workers.py"]
+
+
+def test_ray_is_imported_only_when_something_has_to_be_run() -> None:
+    script = "import sys, audit.cli, audit.pipeline; sys.exit('ray' in sys.modules)"
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
+
+
+def test_duckdb_is_imported_in_one_file() -> None:
+    assert importers("duckdb", "audit") == ["audit/store.py"]
+    assert importers("duckdb", "analysis") == []
+
+
+def test_rich_is_imported_in_one_file() -> None:
+    assert importers("rich", "audit") == ["audit/console.py"]
+
+
+def test_analysis_knows_neither_the_orchestrator_nor_ray() -> None:
+    assert sources("analysis")
+    for path in sources("analysis"):
+        assert not {"audit", "ray", "dumper", "tests", "bench"} & set(imports(path)), path
+
+
+def test_the_dumper_imports_nothing_of_the_project_but_itself() -> None:
+    assert sources("dumper")
+    for path in sources("dumper"):
+        assert not {"audit", "analysis", "tests", "bench"} & set(imports(path)), path
+
+
+def test_the_orchestrator_does_not_import_the_dumper() -> None:
+    assert importers("dumper", "audit") == []
+
+
+def exits(path: Path) -> list[int]:
+    """Lines that end the process: ``sys.exit``, ``exit``, ``quit``, ``os._exit``, ``raise SystemExit``."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called in ("sys.exit", "exit", "quit", "os._exit", "os.abort"):
+                found.append(node.lineno)
+        elif isinstance(node, ast.Raise) and node.exc is not None and "SystemExit" in ast.unparse(node.exc):
+            found.append(node.lineno)
+    return found
+
+
+def test_only_the_command_line_exits() -> None:
+    exiting = [path.name for room in ("audit", "analysis") for path in sources(room) if exits(path)]
+    assert exiting == ["cli.py"]
+
+
+def test_nothing_prints_but_the_console_and_the_command_line() -> None:
+    for path in [*sources("audit"), *sources("analysis"), *sources("dumper")]:
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        assert not [call.lineno for call in calls if ast.unparse(call.func) == "print"], path
+
+
+def test_no_file_names_the_host_of_a_registry() -> None:
+    assert [name for name, text in texts() if HOSTS.search(text)] == []
+
+
+def test_no_file_names_somebodys_home() -> None:
+    assert [name for name, text in texts() if HOMES.search(text)] == []
+
+
+def test_no_lock_file_that_records_hosts() -> None:
+    assert not [path for path in tracked() if path.name in {"uv.lock", "pylock.toml", "poetry.lock", "Pipfile.lock"}]
+
+
+def test_the_locked_dependencies_have_hashes_and_no_index() -> None:
+    for path in (ROOT / "requirements").glob("*.txt"):
+        text = path.read_text(encoding="utf-8")
+        assert "://" not in text
+        entries = [entry for entry in re.split(r"\n(?=\S)", text) if not entry.startswith("#")]
+        assert entries
+        assert all("--hash=sha256:" in entry for entry in entries)
+
+
+def test_no_drawers() -> None:
+    drawers = {"utils.py", "util.py", "helpers.py", "common.py", "misc.py"}
+    assert not [path for path in tracked() if path.name in drawers]
+
+
+@pytest.mark.parametrize(
+    "name", ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", ".ci/run"]
+)
+def test_what_a_newcomer_looks_for_is_there(name: str) -> None:
+    assert (ROOT / name).is_file()
+
+
+# The README
+
+
+def readme() -> str:
+    return (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_there_are_verbs() -> None:
+    assert {"run", "plan", "query", "doctor", "schema"} <= set(VERBS)
+    assert all(isinstance(command, click.Command) and command.help for command in cli.commands.commands.values())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_in_the_readme(verb: str) -> None:
+    assert re.search(rf"release-audit {verb}\b", readme())
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_in_the_readme(view: str) -> None:
+    assert f"`{view}`" in readme()
+
+
+def test_the_views_listed_here_are_those_there_are() -> None:
+    created = re.findall(
+        r"CREATE (?:OR REPLACE )?VIEW ([a-z_]+) AS",
+        "".join(path.read_text() for path in (ROOT / "audit" / "migrations").glob("*.sql")),
+    )
+    assert sorted(set(created)) == sorted(VIEWS)
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 130])
+def test_every_exit_code_is_in_the_readme(code: int) -> None:
+    paragraphs = [part for part in readme().split("\n\n") if re.search(r"\bexit codes?\b", part, re.I)]
+    assert any(re.search(rf"(?<![\d.]){code}(?![\d.])", part) for part in paragraphs)
+
+
+def test_every_target_of_make_is_explained_by_make_help() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"(?m)^([a-z-]+):", makefile)
+    explained = re.findall(r"(?m)^([a-z-]+):.*## ", makefile)
+    assert targets == explained
+    told = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert all(f"make {target} " in told for target in targets)

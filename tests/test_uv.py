@@ -1,0 +1,174 @@
+"""The real uv, and what it says when it fails."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from audit import uv
+from audit.errors import IndexUnreachable, ToolMissing
+from audit.failures import Failure, readable, uv_failure
+from audit.uv import Answer
+
+NOWHERE = "http://127.0.0.1:9/simple"  # the discard port: nothing listens there
+
+
+def failed(errors: str) -> Answer:
+    return Answer(ok=False, output="", errors=errors, exit_code=1)
+
+
+def compiled(requirement: str, *options: str) -> Answer:
+    return uv.call("pip", "compile", "-", "--no-header", *options, given=requirement + "\n")
+
+
+@pytest.fixture
+def away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_DEFAULT_INDEX", NOWHERE)
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    monkeypatch.setenv("UV_NO_CACHE", "1")
+
+
+def test_an_answer() -> None:
+    answer = compiled("six==1.16.0", "--no-annotate")
+    assert (answer.ok, answer.exit_code, answer.output) == (True, 0, "six==1.16.0\n")
+    assert not answer.unreachable
+    uv.require_index(answer)
+
+
+def test_the_reason_of_an_impossible_requirement_is_the_resolvers_sentence() -> None:
+    answer = compiled("six==99.0")
+    assert not answer.ok
+    assert answer.exit_code != 0
+    assert "six==99.0" in answer.reason
+    assert "unsatisfiable" in answer.reason
+    assert "\n" not in answer.reason
+    assert not answer.reason.startswith("error")
+    assert not answer.unreachable
+    uv.require_index(answer)  # the index did answer
+
+
+def test_the_reason_of_requirements_that_contradict() -> None:
+    answer = compiled("python-dateutil==2.9.0\nsix<1.5")
+    assert not answer.ok
+    assert "python-dateutil" in answer.reason
+    assert "six" in answer.reason
+
+
+def test_the_reason_of_a_package_that_is_not_there() -> None:
+    answer = compiled("no-such-package-of-release-audit")
+    assert "no-such-package-of-release-audit" in answer.reason
+    assert not answer.unreachable
+
+
+def test_the_reason_of_a_source_that_does_not_build_is_the_builds_own_error(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
+    )
+    (tmp_path / "backend.py").write_text(
+        "import sys\nprint('reading the spell book', file=sys.stderr)\n"
+        "sys.exit('error: the moon is in the wrong phase')\n"
+    )
+    answer = compiled(f"broken @ {tmp_path.as_uri()}")
+    assert not answer.ok
+    assert answer.reason.endswith("the moon is in the wrong phase")
+    assert "Failed to build" in answer.reason
+    assert "spell book" not in answer.reason
+    assert "hint" not in answer.reason
+    assert not answer.unreachable
+
+
+def test_a_call_that_uv_does_not_understand_has_a_reason() -> None:
+    answer = uv.call("pip", "conjure")
+    assert not answer.ok
+    assert "conjure" in answer.reason
+
+
+@pytest.mark.usefixtures("away")
+def test_an_index_that_does_not_answer_is_unreachable() -> None:
+    answer = compiled("six==1.16.0")
+    assert answer.unreachable
+    assert "127.0.0.1:9" in answer.reason
+    with pytest.raises(IndexUnreachable, match=r"cannot be reached: .*Check the network"):
+        uv.require_index(answer)
+    failure = uv_failure("r", "resolve", "unresolved", answer, 0.5)
+    assert (failure.status, failure.is_infrastructure) == ("unreachable", True)
+
+
+def test_a_name_that_does_not_resolve_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://index.invalid/simple")
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    monkeypatch.setenv("UV_NO_CACHE", "1")
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    assert compiled("six==1.16.0").unreachable
+
+
+def test_a_network_that_is_switched_off_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says nothing about the package: the same audit with the network on would go on."""
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_NO_CACHE", "1")
+    assert compiled("six==1.16.0").unreachable
+
+
+def test_success_is_never_unreachable_whatever_was_printed() -> None:
+    errors = "warning: Failed to fetch something\nNo space left on device"
+    answer = Answer(ok=True, output="", errors=errors, exit_code=0)
+    assert not answer.unreachable
+    assert not answer.full_disk
+
+
+def test_reasons_from_texts() -> None:
+    assert failed("error: one\n  cause: two\n         and more\n  cause: three\n").reason == "one: two and more: three"
+    assert failed("").reason == "uv said nothing"
+    assert failed("something\n  else\n").reason == "something else"
+
+
+def test_a_full_disk_is_the_machines_fault() -> None:
+    answer = failed("error: failed to write\n  cause: No space left on device (os error 28)\n")
+    assert answer.full_disk
+    failure = uv_failure("r", "build", "unbuilt", answer, 1.5)
+    assert failure == Failure(
+        subject="r",
+        stage="build",
+        status="disk-full",
+        reason="failed to write: No space left on device (os error 28)",
+        exit_code=1,
+        stderr_tail=answer.errors,
+        seconds=1.5,
+    )
+    assert failure.is_infrastructure
+
+
+def test_what_a_package_prints_cannot_move_the_cursor() -> None:
+    assert readable("\x1b[2J\x1b[31mred\x1b[0m\x07\r\nnext\ttab\x00") == "red\nnext\ttab"
+    assert readable("x" * 5000) == "x" * 4000
+    assert readable("abc", limit=2) == "bc"
+    assert readable("\x1b]0;title\x07text").endswith("text")
+
+
+def test_the_users_virtualenv_does_not_decide(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
+    monkeypatch.setenv("UV_PYTHON", "2.7")
+    assert compiled("six==1.16.0", "--no-annotate").output == "six==1.16.0\n"
+    assert os.environ["UV_PYTHON"] == "2.7"
+
+
+def test_the_version_is_a_version() -> None:
+    assert [int(part) for part in uv.version().split(".")] >= [0, 9]
+
+
+def test_uv_is_found_beside_the_interpreter_or_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setattr("sys.executable", str(tmp_path / "bin" / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolMissing, match="uv is not installed"):
+        uv.executable()
+    on_path = tmp_path / "uv"
+    on_path.write_text("#!/bin/sh\n")
+    on_path.chmod(0o755)
+    assert uv.executable() == on_path
+    beside = tmp_path / "bin" / "uv"
+    beside.write_text("#!/bin/sh\n")
+    assert uv.executable() == beside
