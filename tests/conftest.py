@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import psutil  # type: ignore[import-untyped]
+import psutil
 import pytest
 
 from tests import tinysim
@@ -119,9 +119,9 @@ class Program:
         return [sys.executable, "-m", "audit", *map(str, arguments)]
 
 
-def wait_until(condition: Callable[[], object], what: str) -> None:
+def wait_until(condition: Callable[[], object], what: str, within: float = _PATIENCE_SECONDS) -> None:
     """Ask again and again, with a deadline."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = time.monotonic() + within
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain: {what}"
         time.sleep(0.05)
