@@ -4,7 +4,7 @@
 
 MATRIX ?= smoke.yaml
 PYTHON ?= python3
-SQL ?= SELECT matrix, environment, older, newer, verdict FROM pairs WHERE adjacent
+export SQL ?= SELECT matrix, environment, older, newer, verdict FROM pairs WHERE adjacent
 VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin/release-audit
@@ -16,13 +16,13 @@ help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 audit: $(READY)  ## Audit a matrix: MATRIX=paper.yaml, or a path
-	@$(RUN) run $(MATRIX) $(ARGS)
+	@$(RUN) run "$(MATRIX)" $(ARGS)
 
 plan: $(READY)  ## Show what an audit would run: MATRIX=...
-	@$(RUN) plan $(MATRIX) $(ARGS)
+	@$(RUN) plan "$(MATRIX)" $(ARGS)
 
 query: $(READY)  ## Run SQL on the results: SQL="SELECT ..."
-	@$(RUN) query "$(SQL)" $(ARGS)
+	@$(RUN) query "$$SQL" $(ARGS)
 
 doctor: $(READY)  ## Check Python, uv, the index, the disk, the CPU
 	@$(RUN) doctor

@@ -17,6 +17,10 @@ below. The number is absolute, so it holds for observations of order one, as in 
 """
 
 
+RULE = "first-step-1"
+"""Name of the rule below. Verdicts are kept with it, and judged anew where it has another name."""
+
+
 class Verdict(StrEnum):
     """What a pair of releases is to each other on one environment."""
 
@@ -82,7 +86,8 @@ def _reason(verdict: Verdict, moved: list[Separation], unread: list[Separation])
         parts += [f"{each.output} apart by {each.first_step:.2e} after one step" for each in beyond]
     elif verdict is Verdict.AMPLIFIED:
         widest = max(moved, key=lambda each: each.horizon)
-        parts.append(f"float noise after one step, {widest.output} apart by {widest.horizon:.2e} over the horizon")
+        noise = "float noise" if any(each.first_step for each in moved) else "no difference"
+        parts.append(f"{noise} after one step, {widest.output} apart by {widest.horizon:.2e} over the horizon")
     elif verdict is Verdict.ROUNDING and all(each.horizon == 0 for each in moved):
         parts.append("only the sign of zero, or the payload of a not-a-number, differs")
     if unread:

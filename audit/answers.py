@@ -85,13 +85,14 @@ def read(path: Path, environment: str, stimulus: Stimulus | None) -> CellAnswer:
 
 
 def _check_arrays(arrays: dict[str, NDArray[Any]], horizon: tuple[int, int]) -> None:
-    if set(arrays) != {"imposed", *OUTPUTS}:
+    if set(arrays) != {"imposed", "structure", *OUTPUTS}:
         raise DamagedAnswer(f"the answer holds {', '.join(sorted(arrays)) or 'nothing'}")
     entries = arrays["state"].shape[2:3]
     expected = {
         "imposed": (horizon[0], *entries),
         "state": (*horizon, *entries),
         "observation": (*horizon, *arrays["observation"].shape[2:]),
+        "structure": (arrays["structure"].size,),
     }
     for name, array in sorted(arrays.items(), key=lambda each: each[0] != "state"):
         if array.dtype.kind not in _KINDS:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit import folders
+from audit.digests import array_digest
 from audit.errors import StoreError
-from audit.stimulus import identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class ArrayFiles:
 
     def put(self, array: NDArray[Any]) -> str:
         """Keep an array; equal arrays are kept once. Return its digest."""
-        digest = folders.digest(*identity(array))
+        digest = array_digest(array)
         path = self._path(digest)
         if not path.exists():
             file = io.BytesIO()
@@ -32,15 +32,17 @@ class ArrayFiles:
         return digest
 
     def get(self, digest: str) -> NDArray[Any]:
-        """The array with that digest, checked against it."""
+        """The array with that digest. One that is damaged is removed, so that it is made anew."""
+        path = self._path(digest)
         try:
-            array: NDArray[Any] = np.lib.format.open_memmap(self._path(digest), mode="r")
-        except (OSError, ValueError, EOFError) as error:
-            raise StoreError(
-                f"the array {digest[:12]} is missing or damaged ({error}); see `release-audit doctor`"
-            ) from None
-        if folders.digest(*identity(array)) != digest:
-            raise StoreError(f"{self._path(digest)} is damaged: its content does not match its name")
+            with path.open("rb") as file:
+                array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+            whole = array_digest(array) == digest
+        except (OSError, ValueError, EOFError):
+            whole = False
+        if not whole:
+            path.unlink(missing_ok=True)
+            raise StoreError(f"{path} is missing or damaged: run the same command again, it is made anew")
         return array
 
     def has(self, digest: str) -> bool:

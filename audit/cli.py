@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
+import math
 import os
 import signal
 import sys
@@ -14,7 +16,7 @@ from typing import Any, NoReturn
 
 import click
 
-from audit import __version__, matrix_file, pipeline, planned, summary, uv
+from audit import __version__, matrix_file, pipeline, preview, summary, uv
 from audit.console import Screen
 from audit.doctor import checks
 from audit.errors import (
@@ -35,7 +37,7 @@ DATABASE = Path("results/audit.duckdb")
 
 _MEANINGS = {
     EXIT_COMPLETE: "The audit is complete",
-    EXIT_CHANGED: "The audit is complete, and something changed",
+    EXIT_CHANGED: "The audit is complete, and something changed or broke",
     EXIT_INCOMPLETE: "The audit is not complete: run the same command again, it continues where this one was",
 }
 
@@ -54,7 +56,7 @@ def commands() -> None:
 @commands.command()
 @click.argument("matrix")
 @_database
-@click.option("--check", is_flag=True, help="Exit with 1 when something changed, for CI.")
+@click.option("--check", is_flag=True, help="Exit with 1 when something changed or broke, for CI.")
 @click.option("--address", help="A running Ray cluster; default: RAY_ADDRESS, else a local one.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Releases dumped at the same time; default: one a core.")
 @click.option("--timeout", type=click.FloatRange(min=0.1), default=300.0, show_default=True,
@@ -67,11 +69,10 @@ def run(matrix: str, database: Path, check: bool, address: str | None, jobs: int
     with Store(database) as store, Workers(address, jobs) as runner:
         result = pipeline.audit(file, Tools(store=store, runner=runner, reporter=screen, timeout=timeout))
         told = summary.summarise(store, result.run_id)
-    screen.summary(
-        told, dumped=result.dumped, reused=result.reused, seconds=time.monotonic() - began, database=str(database)
-    )
+    seconds = time.monotonic() - began
+    screen.summary(told, dumped=result.dumped, reused=result.reused, seconds=seconds, query=_query_command(database))
     code = result.exit_code
-    if code == EXIT_COMPLETE and check and told.counts.get("changed"):
+    if code == EXIT_COMPLETE and check and (told.counts.get("changed") or told.broken):
         code = EXIT_CHANGED
     screen.note(f"\n{_MEANINGS[code]} (exit code {code})")
     return code
@@ -84,7 +85,7 @@ def plan(matrix: str, database: Path) -> int:
     """Show what an audit of MATRIX would run and what is there already. Runs nothing."""
     file = matrix_file.read(matrix_file.find(matrix))
     screen = Screen()
-    rows = planned.plan(file, database)
+    rows = preview.plan(file, database)
     screen.table(("release", "Python", "lock", "virtualenv", "dumped", "to dump"), [row.shown() for row in rows])
     missing = sum(row.missing for row in rows)
     screen.note(f"{len(rows)} releases, {sum(row.dumped for row in rows)} cells dumped, {missing} to dump")
@@ -124,7 +125,7 @@ def doctor(database: Path) -> int:
     """Check Python, uv, the package index, the disk and the CPU."""
     screen = Screen()
     found = list(checks(database.parent))
-    screen.table(("", "", ""), [("ok" if each.ok else "BAD", each.name, each.found) for each in found])
+    screen.table(("", "check", "found"), [("ok" if each.ok else "BAD", each.name, each.found) for each in found])
     return EXIT_COMPLETE if all(each.ok for each in found) else EXIT_INCOMPLETE
 
 
@@ -143,8 +144,11 @@ def main() -> NoReturn:
         code = commands.main(standalone_mode=False)
     except (KeyboardInterrupt, click.exceptions.Abort):
         _leave_at_once(screen)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        code = EXIT_USAGE
     except click.ClickException as error:
-        screen.error(f"release-audit: {error.format_message()}")
+        screen.error(f"release-audit: {error.format_message()} `release-audit --help` tells more")
         code = EXIT_USAGE
     except AuditError as error:
         screen.error(f"release-audit: {error}")
@@ -167,6 +171,15 @@ def _leave_at_once(screen: Screen) -> NoReturn:
     os._exit(EXIT_INTERRUPTED)
 
 
+def _query_command(database: Path) -> str:
+    """How to call this program's `query` from here, on this database."""
+    program = Path(sys.argv[0])
+    with contextlib.suppress(ValueError):
+        program = program.relative_to(Path.cwd())
+    other = "" if database == DATABASE else f" --db {database}"
+    return f"{program} query{other}"
+
+
 def _as_csv(table: Table) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -176,5 +189,10 @@ def _as_csv(table: Table) -> str:
 
 
 def _as_json(table: Table) -> str:
-    rows: list[dict[str, Any]] = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-    return json.dumps(rows, indent=1, default=str) + "\n"
+    rows = [{name: _json_value(value) for name, value in zip(table.columns, row, strict=True)} for row in table.rows]
+    return json.dumps(rows, indent=1, default=str, allow_nan=False) + "\n"
+
+
+def _json_value(value: Any) -> Any:
+    """JSON has no infinity and no not-a-number: they become the texts ``inf``, ``-inf`` and ``nan``."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

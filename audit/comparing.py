@@ -1,46 +1,57 @@
-"""Compare what releases did: one comparison per pair of distinct behaviours, however many releases show them."""
+"""Compare what releases did: one comparison per pair of distinct behaviours, however many releases show them.
+
+Releases that show the same behaviour are identical without a comparison.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from analysis.separation import Separation, separation
-from analysis.verdicts import Judgement, Verdict, judge
+from analysis.verdicts import RULE, Judgement, Verdict, judge
 from audit.matrix import OUTPUTS
 from audit.records import RunCell
 from audit.store import Store
 
 Pair = tuple[str, str]
+"""Two behaviours, the lesser digest first."""
 
 
-def wanted(cells: Iterable[RunCell], pairing: str, against: str | None) -> set[Pair]:
-    """The pairs of behaviours that the matrix's pairs need, the lesser digest first, each behaviour with itself too."""
+def wanted(cells: Iterable[RunCell], pairing: str, against: str | None) -> dict[Pair, str]:
+    """The pairs of behaviours that the matrix's pairs need, each with an example of who shows it."""
     by_environment: dict[str, list[RunCell]] = {}
     for cell in cells:
         if cell.behaviour is not None:
             by_environment.setdefault(cell.environment, []).append(cell)
-    pairs: set[Pair] = set()
-    for group in by_environment.values():
-        behaviours = {cell.behaviour for cell in group if cell.behaviour is not None}
-        pairs |= {(behaviour, behaviour) for behaviour in behaviours}
-        if pairing == "against":
-            fixed = {cell.behaviour for cell in group if cell.release == against and cell.behaviour is not None}
-            pairs |= {_ordered(one, other) for one in fixed for other in behaviours}
-        else:
-            pairs |= {_ordered(one, other) for one, other in combinations(behaviours, 2)}
+    pairs: dict[Pair, str] = {}
+    for environment, group in by_environment.items():
+        first_to_show: dict[str, str] = {}
+        for cell in group:
+            first_to_show.setdefault(str(cell.behaviour), cell.release)
+        fixed = {cell.behaviour for cell in group if cell.release == against}
+        for one, other in combinations(first_to_show, 2):
+            if pairing != "against" or fixed & {one, other}:
+                example = f"{environment}: {first_to_show[one]} and {first_to_show[other]}"
+                pairs[(one, other) if one < other else (other, one)] = example
     return pairs
 
 
-def compare(store: Store, pair: Pair, reads: Sequence[str]) -> None:
-    """Compare two behaviours and keep the judgement."""
-    judgement, separations = _judged(store, pair, reads)
-    store.put_comparison(*pair, ",".join(reads), judgement, separations)
+def reads(outputs: Sequence[str]) -> str:
+    """How verdicts are read, as it is stored with them: where the rule or the outputs are others, so are verdicts."""
+    return f"{RULE}:{','.join(outputs)}"
 
 
-def _judged(store: Store, pair: Pair, reads: Sequence[str]) -> tuple[Judgement, list[Separation]]:
-    if store.cpu_of(pair[0]) != store.cpu_of(pair[1]):
-        return _incomparable("the dumps were made on CPUs with different instruction sets"), []
+def compare(store: Store, pair: Pair, outputs: Sequence[str]) -> None:
+    """Compare two behaviours, read the verdict from ``outputs``, keep both."""
+    judgement, separations = _judged(store, pair, outputs)
+    store.put_comparison(*pair, reads(outputs), judgement, separations)
+
+
+def _judged(store: Store, pair: Pair, outputs: Sequence[str]) -> tuple[Judgement, list[Separation]]:
+    if store.machine_of(pair[0]) != store.machine_of(pair[1]):
+        return _incomparable("the dumps were made on machines of different kinds"), []
     first, second = (store.outputs(behaviour) for behaviour in pair)
     if first["imposed"].digest != second["imposed"].digest:
         return _incomparable("the states that were imposed read back differently"), []
@@ -49,14 +60,17 @@ def _judged(store: Store, pair: Pair, reads: Sequence[str]) -> tuple[Judgement, 
         if first[output].digest == second[output].digest:
             separations.append(Separation.none(output))
         else:
-            one, other = (store.arrays.get(outputs[output].digest) for outputs in (first, second))
+            one, other = (store.arrays.get(each[output].digest) for each in (first, second))
             separations.append(separation(output, one, other))
-    return judge(separations, reads), separations
+    if first["structure"].digest != second["structure"].digest:
+        separations = [_restructured(each) if each.output == "observation" else each for each in separations]
+    return judge(separations, outputs), separations
+
+
+def _restructured(found: Separation) -> Separation:
+    """Equal numbers under other names or dtypes are another interface."""
+    return replace(found, same_bits=False, interface=found.interface or "observation has another structure")
 
 
 def _incomparable(reason: str) -> Judgement:
     return Judgement(verdict=Verdict.INCOMPARABLE, reason=reason, first_step=None, first_step_ulps=None, horizon=None)
-
-
-def _ordered(one: str, other: str) -> Pair:
-    return (one, other) if one <= other else (other, one)

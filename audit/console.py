@@ -30,10 +30,11 @@ VERDICTS = {
     "amplified": ("~", "yellow", "float noise at the first step that the dynamics then amplified"),
     "changed": ("✗", "bold red", "apart at the first step after a state that both were handed"),
     "incomparable": ("?", "magenta", "the two did not start from the same state"),
-    "unavailable": ("·", "dim", "one of the two does not have it"),
+    "unavailable": ("·", "dim", "one of the two does not have it, or cannot run it"),
 }
 """Verdict: sign, style, meaning."""
 
+_WIDEST = 10_000  # of a table that goes to a file or a pipe
 _COLUMN_WIDTH = 3  # of a boundary in the summary's table: two digits and a space
 
 _LISTED = 12
@@ -43,8 +44,8 @@ _LISTED = 12
 class Screen:
     """A terminal, or a log when there is none: progress bars there, one line an item here."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        self._out = Console(highlight=False, quiet=quiet)
+    def __init__(self) -> None:
+        self._out = Console(highlight=False)
         self._err = Console(stderr=True, highlight=False)
 
     @contextmanager
@@ -97,12 +98,9 @@ class Screen:
         if self._out.is_terminal:
             self._out.print(table)
         else:
-            width = 4 + sum(
-                max(map(len, (column, *(_shown(row[i]) for row in rows)))) + 2 for i, column in enumerate(columns)
-            )
-            self._out.print(table, width=max(width, 40), soft_wrap=True)
+            Console(highlight=False, width=_WIDEST).print(table, crop=False)
 
-    def summary(self, summary: Summary, *, dumped: int, reused: int, seconds: float, database: str) -> None:
+    def summary(self, summary: Summary, *, dumped: int, reused: int, seconds: float, query: str) -> None:
         """Print what a run came to."""
         self._out.print()
         for group in summary.groups:
@@ -122,8 +120,8 @@ class Screen:
                 "does not read: see the view separations",
                 soft_wrap=True,
             )
-        self._out.print(f"{dumped} cells dumped, {reused} found in {escape(database)}, {seconds:.1f} s", soft_wrap=True)
-        self._next_queries(summary)
+        self._out.print(f"{dumped} dumped now, {reused} known from before, {seconds:.1f} s")
+        self._next_queries(summary, query)
 
     def _verdicts(self, summary: Summary, group: Group) -> None:
         """Print environments against boundaries, as many of these beside each other as the screen has room for.
@@ -167,19 +165,21 @@ class Screen:
         if summary.missing:
             self._out.print("\n[bold]Not audited:[/]")
         for each in summary.missing[:_LISTED]:
-            self._out.print(Text(f"  {each.subject}: {each.status}: {_short(each.reason)}"), soft_wrap=True)
+            broke = ", and an older release can" if each.broke else ""
+            self._out.print(Text(f"  {each.subject}: {each.status}{broke}: {_short(each.reason)}"), soft_wrap=True)
         if len(summary.missing) > _LISTED:
             self._out.print(f"  and {len(summary.missing) - _LISTED} more: query the views dumps and failures")
 
-    def _next_queries(self, summary: Summary) -> None:
-        matrix = summary.matrix
+    def _next_queries(self, summary: Summary, query: str) -> None:
+        where = f"WHERE matrix = '{summary.matrix}'"
         self._out.print("\nNext:")
-        for query in (
-            f"SELECT environment, older, newer, reason FROM changes WHERE matrix = '{matrix}' AND adjacent",
-            f"SELECT verdict, count(*) FROM pairs WHERE matrix = '{matrix}' GROUP BY ALL",
-            f"SELECT release, version FROM release_packages WHERE matrix = '{matrix}' AND package = 'numpy'",
+        for sql in (
+            f"SELECT environment, older, newer, verdict, reason FROM pairs {where} AND verdict <> 'identical'"
+            " ORDER BY first_step_separation DESC LIMIT 20",
+            f"SELECT output, max(first_step_separation), max(horizon_separation) FROM separations {where} GROUP BY ALL",
+            f"SELECT release, version FROM release_packages {where} AND package = 'numpy' ORDER BY ALL",
         ):
-            self._out.print(Text(f'  make query SQL="{query}"'), soft_wrap=True)
+            self._out.print(Text(f'  {query} "{sql}"'), soft_wrap=True)
 
 
 def _shown(value: Any) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit import cpu, folders, interpreters, uv
+from audit import folders, interpreters, machine, uv
 from audit.errors import AuditError
 
 LEAST_FREE_BYTES = 5 * 2**30
@@ -75,5 +75,5 @@ def _room(folder: Path) -> tuple[bool, str]:
 
 
 def _cpu() -> tuple[bool, str]:
-    features = cpu.features()
-    return True, f"{features.model}, {len(features.flags)} features, class {features.digest}"
+    here = machine.here()
+    return True, f"{here.model}, {len(here.flags)} features, {here.libc}, class {here.digest}"

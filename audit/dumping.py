@@ -1,267 +1,113 @@
-"""Run the dumper inside a release's virtualenv and turn whatever happens into outcomes, cell by cell.
-
-One process serves all cells of a release. When it dies or hangs, the cell it was at is the culprit: it gets another
-try in a new process, then it has failed, and the rest go on without it.
-"""
+"""The dumping stage: cells to dumps, those in the store as they are, the others run now and stored one by one."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import shutil
-import signal
-import subprocess
-import tempfile
-import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from audit import answers, cpu, folders, venvs
-from audit.answers import CellAnswer, DamagedAnswer
-from audit.failures import Failure, readable
+from audit import plan
+from audit.answers import CellAnswer
+from audit.digests import digest
+from audit.dumper_process import CellOutcome
+from audit.failures import Failure
+from audit.plan import Cell
+from audit.records import DumpRecord, NewDump, StoredArray
 from audit.stimulus import Stimulus
-from audit.venvs import Recipe
-
-PROTOCOL = 1
-DUMPER = Path(__file__).resolve().parent.parent / "dumper"
-
-TRIES = 2
-"""Processes that may die or hang on a cell. A package that crashes does so again; a machine's hiccup does not."""
-
-_POLL_SECONDS = 0.02
-
-# Numerical libraries run on one thread: their reductions would otherwise depend on the machine's core count.
-_ONE_THREAD = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-        "BLIS_NUM_THREADS",
-    ),
-    "1",
-)
-_QUIET = {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1", "NO_COLOR": "1"}
+from audit.store import Store
+from audit.tools import Tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellTask:
-    """One environment to be served."""
+class Dumped:
+    """A cell's dump."""
 
-    environment: str
-    id: str
-    arguments: str
-    """Keyword arguments of the constructor, as JSON."""
-    stimulus: Stimulus | None
-    """``None`` for a probe."""
+    key: str
+    record: DumpRecord
+    reused: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DumpJob:
-    """All that one release is asked, and all that a worker needs to ask it."""
+class Dumps:
+    """What the stage came to, by cell."""
 
-    release: str
-    recipe: Recipe
-    api: str
-    expect: dict[str, str]
-    task: str
-    """``probe`` or ``dump``."""
-    cells: tuple[CellTask, ...]
-    timeout: float
+    by_cell: Mapping[str, Dumped]
+    failures: tuple[Failure, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellOutcome:
-    """What became of one cell."""
-
-    release: str
-    environment: str
-    result: CellAnswer | Failure
-    seconds: float
-    cpu: str
-
-    @property
-    def identifier(self) -> str:
-        """``release/environment``."""
-        return f"{self.release}/{self.environment}"
+def keys(cells: Sequence[Cell], stimuli: Mapping[str, Stimulus]) -> dict[str, str]:
+    """The keys of the cells whose environment has a stimulus, by cell."""
+    drawn = [cell for cell in cells if cell.environment.title in stimuli]
+    return {cell.identifier: cell.key(stimuli[cell.environment.title]) for cell in drawn}
 
 
-def dumper_digest() -> str:
-    """Digest of the dumper's own source: a dump made by another dumper is another dump."""
-    files = sorted(DUMPER.glob("*.py"))
-    return folders.digest(*(part for file in files for part in (file.name, file.read_bytes())))
+def known(cell_keys: Mapping[str, str], store: Store) -> dict[str, Dumped]:
+    """The dumps that the store has, by cell."""
+    found = store.dumps(cell_keys.values())
+    return {name: Dumped(key=key, record=found[key], reused=True) for name, key in cell_keys.items() if key in found}
 
 
-def run(job: DumpJob) -> Iterator[CellOutcome]:
-    """Serve the job's cells in order; yield each outcome as soon as it is there."""
-    failure = venvs.ensure(job.recipe, job.release)
-    if failure is not None:
-        yield from (_failed(job, cell, failure) for cell in job.cells)
-        return
-    remaining = list(job.cells)
-    tries = TRIES
-    while remaining:
-        end: _End | None = None
-        with contextlib.closing(_serve(job, tuple(remaining))) as served:
-            for outcome in served:
-                if isinstance(outcome, _End):
-                    end = outcome
-                    break
-                remaining.pop(0)
-                tries = TRIES
-                yield outcome
-        if end is None:
-            continue
-        tries -= 1
-        if tries == 0:
-            culprits = remaining[:1] if end.imported else list(remaining)
-            yield from (_failed(job, cell, end.failure) for cell in culprits)
-            del remaining[: len(culprits)]
-            tries = TRIES
+def dump(cells: Sequence[Cell], cell_keys: Mapping[str, str], stimuli: Mapping[str, Stimulus], tools: Tools) -> Dumps:
+    """Dump the cells. Those with the same key are the same: one of them is run, the others have its dump."""
+    leaders: dict[str, Cell] = {}
+    for cell in cells:
+        leaders.setdefault(cell_keys[cell.identifier], cell)
+    fresh, failed = _run(list(leaders.values()), cell_keys, stimuli, tools)
+    by_cell: dict[str, Dumped] = {}
+    failures: list[Failure] = []
+    for cell in cells:
+        key = cell_keys[cell.identifier]
+        leader = leaders[key].identifier
+        if key in fresh:
+            by_cell[cell.identifier] = Dumped(key=key, record=fresh[key], reused=cell.identifier != leader)
+        elif leader in failed:
+            failures.append(replace(failed[leader], subject=cell.identifier))
+    return Dumps(by_cell=by_cell, failures=tuple(failures))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _End:
-    """The process ended, or was ended, before all cells were answered."""
-
-    failure: Failure
-    imported: bool
-
-
-def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Generator[CellOutcome | _End, None, None]:
-    folder = Path(tempfile.mkdtemp(prefix="release-audit-"))
-    child: subprocess.Popen[bytes] | None = None
-    try:
-        paths = _write_request(folder, job, cells)
-        child = _start(folder, job)
-        for cell, path in zip(cells, paths, strict=True):
-            began = time.monotonic()
-            trouble = _await_answer(child, path, began + job.timeout)
-            if trouble is not None:
-                failure = _describe(folder, child, trouble, time.monotonic() - began)
-                yield _End(failure=failure, imported=(folder / "imported").exists())
-                return
-            yield _outcome(job, cell, path)
-            path.unlink()
-    finally:
-        if child is not None:
-            _end_group(child)
-        shutil.rmtree(folder, ignore_errors=True)
+def _run(
+    cells: Sequence[Cell], cell_keys: Mapping[str, str], stimuli: Mapping[str, Stimulus], tools: Tools
+) -> tuple[dict[str, DumpRecord], dict[str, Failure]]:
+    """Records by key, failures by cell."""
+    fresh: dict[str, DumpRecord] = {}
+    failed: dict[str, Failure] = {}
+    if not cells:
+        return fresh, failed
+    with tools.reporter.stage("dumping", len(cells)) as done:
+        for outcome in tools.runner.run(plan.jobs("dump", cells, stimuli, tools.timeout)):
+            name = outcome.identifier
+            if isinstance(outcome.result, Failure):
+                failed[name] = outcome.result
+                done(f"{name}: {outcome.result.status}")
+                continue
+            key = cell_keys[name]
+            fresh[key] = _keep(tools.store, key, stimuli[outcome.environment], outcome, outcome.result)
+            done(name if fresh[key].status == "ok" else f"{name}: {fresh[key].status}")
+    tools.runner.finish()
+    return fresh, failed
 
 
-def _write_request(folder: Path, job: DumpJob, cells: Sequence[CellTask]) -> list[Path]:
-    asked, paths = [], []
-    for index, cell in enumerate(cells):
-        stimulus = folder / f"{index}.stimulus.npz"
-        if cell.stimulus is not None:
-            stimulus.write_bytes(cell.stimulus.payload)
-        paths.append(folder / f"{index}.answer.npz")
-        asked.append(
-            {
-                "environment": cell.id,
-                "arguments": json.loads(cell.arguments),
-                "stimulus": str(stimulus),
-                "answer": str(paths[-1]),
-            }
-        )
-    request = {
-        "protocol": PROTOCOL,
-        "api": job.api,
-        "expect": job.expect,
-        "task": job.task,
-        "imported": str(folder / "imported"),
-        "cells": asked,
+def _keep(store: Store, key: str, given: Stimulus, outcome: CellOutcome, answer: CellAnswer) -> DumpRecord:
+    """Arrays to files, then the dump to the database."""
+    outputs = {
+        name: StoredArray(digest=store.arrays.put(array), dtype=str(array.dtype), shape=array.shape)
+        for name, array in answer.arrays.items()
     }
-    (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-    return paths
-
-
-def _start(folder: Path, job: DumpJob) -> subprocess.Popen[bytes]:
-    command = [str(job.recipe.executable), "-I", str(DUMPER / "__main__.py"), str(folder / "request.json")]
-    with (folder / "output").open("wb") as output:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,  # the dumper's lifeline: it ends when this side is gone
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env={**os.environ, **_ONE_THREAD, **_QUIET},
-            start_new_session=True,
+    behaviour = None
+    if answer.status == "ok":
+        behaviour = digest(
+            outcome.machine, *(text for name in sorted(outputs) for text in (name, outputs[name].digest))
         )
-
-
-def _await_answer(child: subprocess.Popen[bytes], path: Path, deadline: float) -> str | None:
-    """Wait for the file; say what happened when it does not come."""
-    while True:
-        ended = child.poll() is not None  # asked before looking: a file written last thing is still seen
-        if path.exists():
-            return None
-        if ended:
-            return "died"
-        if time.monotonic() > deadline:
-            return "hung"
-        time.sleep(_POLL_SECONDS)
-
-
-def _describe(folder: Path, child: subprocess.Popen[bytes], trouble: str, seconds: float) -> Failure:
-    code = child.returncode
-    tail = readable((folder / "output").read_text(encoding="utf-8", errors="replace"))
-    if trouble == "hung":
-        reason, status = f"no answer within {seconds:.0f} s", "timeout"
-    elif code < 0:
-        reason, status = f"the process was ended by {signal.Signals(-code).name}", "crashed"
-    else:
-        last = tail.strip().splitlines()[-1] if tail.strip() else "it printed nothing"
-        reason, status = f"the process ended with exit code {code} before it answered: {last}", "crashed"
-    return Failure(
-        subject="",
-        stage="",
-        status=status,
-        reason=reason,
-        exit_code=code if code is not None and code >= 0 else None,
-        signal=-code if code is not None and code < 0 else None,
-        stderr_tail=tail,
-        seconds=seconds,
-    )
-
-
-def _outcome(job: DumpJob, cell: CellTask, path: Path) -> CellOutcome:
-    try:
-        answer = answers.read(path, cell.id, cell.stimulus)
-    except DamagedAnswer as error:
-        return _failed(job, cell, Failure(subject="", stage="", status="damaged", reason=str(error)))
-    if answer.status == "failed":
-        failure = Failure(
-            subject="", stage="", status="raised", reason=answer.reason, stderr_tail=readable(answer.detail)
+    record = DumpRecord(status=answer.status, reason=answer.reason, behaviour=behaviour)
+    store.put_dump(
+        NewDump(
+            record=record,
+            key=key,
+            machine=outcome.machine,
+            stimulus=given.digest,
+            outputs=outputs,
+            description=answer.meta,
+            steps=answer.steps,
+            seconds=outcome.seconds,
         )
-        return _failed(job, cell, failure)
-    return CellOutcome(
-        release=job.release,
-        environment=cell.environment,
-        result=answer,
-        seconds=answer.seconds,
-        cpu=cpu.features().digest,
     )
-
-
-def _failed(job: DumpJob, cell: CellTask, failure: Failure) -> CellOutcome:
-    named = replace(failure, subject=f"{job.release}/{cell.environment}", stage=failure.stage or job.task)
-    return CellOutcome(
-        release=job.release,
-        environment=cell.environment,
-        result=named,
-        seconds=failure.seconds,
-        cpu=cpu.features().digest,
-    )
-
-
-def _end_group(child: subprocess.Popen[bytes]) -> None:
-    """End the process, if it still runs, and whatever it forked. All that it had to say is in files."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-    if child.stdin is not None:
-        child.stdin.close()
+    return record

@@ -42,6 +42,14 @@ class StoreError(AuditError):
 class IndexUnreachable(AuditError):
     """The package index did not answer."""
 
+    @classmethod
+    def because(cls, reason: str) -> IndexUnreachable:
+        """With what uv said, and what to do."""
+        return cls(
+            f"the package index cannot be reached: {reason}. Check the network and uv's index settings, then run the "
+            "same command again"
+        )
+
 
 class ToolMissing(AuditError):
     """A program that the audit is built on is not there."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +33,27 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
+def working_folder() -> Path:
+    """A new folder for one process's work. Those that a killed process left behind are removed on the way."""
+    parent = cache() / "work"
+    parent.mkdir(parents=True, exist_ok=True)
+    for left in parent.iterdir():
+        owner = left.name.partition("-")[0]
+        if owner.isdecimal() and not _runs(int(owner)):
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=parent))
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock on ``path``; wait for whoever has it. The system releases it when a process dies."""
@@ -40,13 +61,3 @@ def locked(path: Path) -> Iterator[None]:
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def digest(*parts: str | bytes) -> str:
-    """The sha256 of the parts, each preceded by its length so that no two lists of parts collide."""
-    total = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8") if isinstance(part, str) else part
-        total.update(f"{len(data)}:".encode())
-        total.update(data)
-    return total.hexdigest()

@@ -10,6 +10,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from audit import folders, uv
+from audit.digests import digest
 from audit.errors import AuditError
 from audit.matrix import GeneratedRow
 
@@ -42,10 +43,10 @@ def until(day: datetime.date | None) -> list[str]:
 
 
 def remembered_at(kind: str, day: datetime.date | None, *question: str) -> Path | None:
-    """Where the index's answer to a question is kept; nowhere when it depends on today."""
-    if day is None:
+    """Where the configured index's answer to a question is kept; nowhere while it can still change."""
+    if day is None or day >= datetime.datetime.now(datetime.UTC).date():
         return None
-    return folders.cache() / kind / f"{folders.digest(str(day), *question)}.txt"
+    return folders.cache() / kind / f"{digest(uv.settings_digest(), str(day), *question)}.txt"
 
 
 def _newest(row: GeneratedRow, python: str, day: datetime.date | None, below: str) -> str | None:

@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from audit import uv
 
-_ASK = "import platform, sys; print(platform.python_implementation(), platform.python_version(), sys.base_prefix)"
+_ASK = "import platform; print(platform.python_implementation(), platform.python_version())"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def ask(path: Path) -> Interpreter | None:
     """What the interpreter at ``path`` says of itself; ``None`` when it does not start."""
     try:
         done = subprocess.run([path, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=False)
-        implementation, version, _ = done.stdout.split(maxsplit=2)
+        implementation, version = done.stdout.split()
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
     return Interpreter(path=path, implementation=implementation, version=version)

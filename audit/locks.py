@@ -11,6 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from audit import folders, index, interpreters, uv
+from audit.digests import digest
 from audit.failures import Failure, uv_failure
 from audit.interpreters import Interpreter
 from audit.releases import ReleaseRequest
@@ -29,7 +30,7 @@ class Lock:
         """Read a requirements file that uv wrote."""
         found = index.PINNED.finditer(text)
         packages = tuple(sorted((canonicalize_name(match["name"]), match["version"]) for match in found))
-        return cls(text=text, packages=packages, digest=folders.digest(text))
+        return cls(text=text, packages=packages, digest=digest(text))
 
     def version_of(self, name: str) -> str | None:
         """The locked version of a distribution."""
@@ -52,7 +53,7 @@ class Release:
     @property
     def key(self) -> str:
         """Digest of the lock and the Python: two releases with the same key are the same release."""
-        return folders.digest(self.lock.digest, self.interpreter.implementation, self.interpreter.version)
+        return digest(self.lock.digest, self.interpreter.implementation, self.interpreter.version)
 
     @property
     def required(self) -> dict[str, str]:
@@ -88,9 +89,9 @@ def resolve(request: ReleaseRequest) -> Release | Failure:
 
 
 def remembered(request: ReleaseRequest) -> Release | None:
-    """The release if its lock is known without asking the index."""
+    """The release if its lock is known without asking the index and its Python without fetching one."""
     try:
-        interpreter = interpreters.find(request.python)
+        interpreter = interpreters.find_installed(request.python)
     except interpreters.NoInterpreter:
         return None
     memory = _memory(request, interpreter)
@@ -100,5 +101,5 @@ def remembered(request: ReleaseRequest) -> Release | None:
 
 
 def _memory(request: ReleaseRequest, interpreter: Interpreter) -> Path | None:
-    question = (*sorted(request.requires), "pins", *sorted(request.pins), interpreter.version)
-    return index.remembered_at("locks", request.exclude_newer, *question)
+    asked = (digest(*sorted(request.requires)), digest(*sorted(request.pins)), interpreter.version)
+    return index.remembered_at("locks", request.exclude_newer, *asked)

@@ -15,7 +15,9 @@ from audit.errors import MatrixError, UsageError
 from audit.matrix import Matrix
 from audit.yaml_lines import Location, Problem
 
-SHIPPED = Path(__file__).resolve().parent.parent / "matrices"
+_HERE = Path(__file__).resolve().parent
+SHIPPED = next((place for place in (_HERE.parent / "matrices", _HERE / "matrices") if place.is_dir()), _HERE)
+"""In a checkout beside this package, in an installed wheel within it."""
 
 # Tags that pydantic puts into an error's location for a choice between models; the file has no such level.
 _CHOICES = {"explicit", "generated", "bounded", "near", "Against", "literal['all','adjacent']"}

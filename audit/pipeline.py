@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from audit import comparing, locks, plan, releases, runs
-from audit.dumps import dump
+from audit import building, comparing, drawing, dumping, locks, plan, probing, releases, runs
 from audit.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, IndexUnreachable
 from audit.failures import Failure
 from audit.locks import Release
@@ -42,24 +41,45 @@ class AuditResult:
 
 def audit(file: MatrixFile, tools: Tools) -> AuditResult:
     """Run the whole of a matrix."""
-    requests = expand(file, tools.reporter)
-    resolved, unresolved = resolve(requests, tools.reporter)
+    store, reporter = tools.store, tools.reporter
     run = runs.begun(file)
-    tools.store.begin_run(run)
-    tools.store.put_locks({each.lock.digest: (each.lock.text, each.lock.packages) for each in resolved.values()})
+    store.begin_run(run)
+    requests = expand(file, reporter)
+    resolved, unresolved = resolve(requests, reporter)
+    store.put_locks({each.lock.digest: (each.lock.text, each.lock.packages) for each in resolved.values()})
     cells = plan.cells(file.matrix, requests, resolved)
-    dumps = dump(file.matrix, cells, tools)
-    failures = (*unresolved, *dumps.failures)
-    cell_rows = runs.cell_rows(file.matrix, requests, dumps, failures)
-    compare(cell_rows, run, tools)
+
+    layouts = probing.probe(cells, tools)
+    stimuli = drawing.draw(file.matrix, layouts.known)
+    store.put_stimuli(stimuli.drawn.values())
+
+    keys = dumping.keys(cells, stimuli.drawn)
+    known = dumping.known(keys, store)
+    missing = [cell for cell in cells if cell.identifier in keys and cell.identifier not in known]
+    if missing:
+        tools.runner.prepare()
+    wanted = [cell.release for cell in missing if cell.release.id not in layouts.unbuilt]
+    unbuilt = {**layouts.unbuilt, **building.build(wanted, reporter)}
+    fresh = dumping.dump([cell for cell in missing if cell.release.id not in unbuilt], keys, stimuli.drawn, tools)
+
+    dumped = {**known, **fresh.by_cell}
+    failures = (
+        *unresolved,
+        *layouts.failures,
+        *runs.undrawable(cells, stimuli),
+        *unbuilt.values(),
+        *fresh.failures,
+    )
+    cell_rows = runs.cell_rows(file.matrix, requests, dumped, failures)
+    compare(cell_rows, run, file.matrix.outputs, tools)
     result = AuditResult(
         run_id=run.run_id,
-        dumped=sum(not each.reused for each in dumps.by_cell.values()),
-        reused=sum(each.reused for each in dumps.by_cell.values()),
+        dumped=sum(not each.reused for each in dumped.values()),
+        reused=sum(each.reused for each in dumped.values()),
         failures=failures,
     )
     release_rows = runs.release_rows(requests, resolved, failures)
-    tools.store.finish_run(run.run_id, result.exit_code, release_rows, cell_rows, failures)
+    store.finish_run(run.run_id, result.exit_code, release_rows, cell_rows, failures)
     return result
 
 
@@ -84,18 +104,16 @@ def resolve(requests: Sequence[ReleaseRequest], reporter: Reporter) -> tuple[dic
                 resolved[request.id] = outcome
                 done(request.id)
     if not resolved and any(each.status == "unreachable" for each in failures):
-        raise IndexUnreachable(
-            f"the package index cannot be reached: {failures[0].reason}. Check the network and uv's index settings, "
-            "then run the same command again"
-        )
+        raise IndexUnreachable.because(failures[0].reason)
     return resolved, failures
 
 
-def compare(cells: Sequence[RunCell], run: RunRecord, tools: Tools) -> None:
-    """Behaviours to verdicts; pairs that were judged in an earlier run are not judged again."""
-    missing = comparing.wanted(cells, run.pairing, run.against) - tools.store.compared(run.reads)
+def compare(cells: Sequence[RunCell], run: RunRecord, outputs: Sequence[str], tools: Tools) -> None:
+    """Behaviours to verdicts; pairs that were judged in the same way in an earlier run are not judged again."""
+    wanted = comparing.wanted(cells, run.pairing, run.against)
+    missing = wanted.keys() - tools.store.compared(run.reads)
     if missing:
         with tools.reporter.stage("comparing", len(missing)) as done:
-            for pair in sorted(missing):
-                comparing.compare(tools.store, pair, run.reads.split(","))
-                done(f"{pair[0][:8]} and {pair[1][:8]}")
+            for pair in sorted(missing, key=lambda pair: wanted[pair]):
+                comparing.compare(tools.store, pair, outputs)
+                done(wanted[pair])

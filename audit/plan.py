@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from audit import cpu, dumping, folders, releases
-from audit.dumping import CellTask, DumpJob
+from audit import machine, releases
+from audit.digests import digest
+from audit.dumper_process import CellTask, DumpJob, dumper_digest
 from audit.locks import Release
 from audit.matrix import EnvironmentRow, Matrix
 from audit.releases import ReleaseRequest
@@ -34,20 +35,18 @@ class Cell:
     @property
     def probe_key(self) -> str:
         """Everything that decides what a release says of the environment's states and actions."""
-        return folders.digest(
-            "probe", self.release.key, dumping.dumper_digest(), self.environment.id, arguments_text(self.environment)
-        )
+        return digest("probe", self.release.key, dumper_digest(), self.environment.id, arguments_text(self.environment))
 
     def key(self, stimulus: Stimulus) -> str:
-        """Everything that decides what the release does: lock, Python, environment, stimulus, dumper, CPU."""
-        return folders.digest(
+        """Everything that decides what the release does: lock, Python, environment, stimulus, dumper, machine."""
+        return digest(
             "dump",
             self.release.key,
-            dumping.dumper_digest(),
+            dumper_digest(),
             self.environment.id,
             arguments_text(self.environment),
             stimulus.digest,
-            cpu.features().digest,
+            machine.here().digest,
         )
 
 
@@ -78,11 +77,13 @@ def jobs(task: str, wanted: Sequence[Cell], stimuli: Mapping[str, Stimulus], tim
 
 def _job(task: str, group: Sequence[Cell], stimuli: Mapping[str, Stimulus], timeout: float) -> DumpJob:
     release = group[0].release
+    api = api_of(release)
+    watched = {name: version for name in (api, "mujoco") if (version := release.lock.version_of(name)) is not None}
     return DumpJob(
         release=release.id,
         recipe=Recipe.of(release),
-        api=next((api for api in APIS if release.lock.version_of(api)), APIS[0]),
-        expect=release.required,
+        api=api,
+        expect={**release.required, **watched},
         task=task,
         cells=tuple(
             CellTask(
@@ -95,6 +96,11 @@ def _job(task: str, group: Sequence[Cell], stimuli: Mapping[str, Stimulus], time
         ),
         timeout=timeout,
     )
+
+
+def api_of(release: Release) -> str:
+    """The package through which a release's environments are made."""
+    return next((api for api in APIS if release.lock.version_of(api)), APIS[0])
 
 
 def _size(job: DumpJob) -> tuple[int, int]:

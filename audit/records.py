@@ -39,7 +39,7 @@ class NewDump:
 
     record: DumpRecord
     key: str
-    cpu: str
+    machine: str
     stimulus: str
     outputs: Mapping[str, StoredArray]
     description: Mapping[str, Any]
@@ -66,6 +66,7 @@ class RunRecord:
     pairing: str
     against: str | None
     reads: str
+    """The verdict's rule and the outputs it reads."""
     started: datetime.datetime
     harness_version: str
     python_version: str
@@ -73,7 +74,8 @@ class RunRecord:
     host: str
     cpu_model: str
     cpu_flags: str
-    cpu: str
+    libc: str
+    machine: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

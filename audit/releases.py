@@ -29,9 +29,11 @@ def expand(file: MatrixFile) -> tuple[ReleaseRequest, ...]:
     """All releases of the matrix in its order, generated rows in version order."""
     matrix = file.matrix
     requests: list[ReleaseRequest] = []
+    rows: list[int] = []
     for position, row in enumerate(matrix.releases):
         if isinstance(row, ExplicitRow):
             requests.append(_request(matrix, row, row.id, row.requires))
+            rows.append(position)
             continue
         found = index.versions(row, row.python or matrix.python, row.exclude_newer or matrix.exclude_newer)
         if not found:
@@ -40,7 +42,8 @@ def expand(file: MatrixFile) -> tuple[ReleaseRequest, ...]:
         for version in found:
             name = row.id_template.replace("{version}", version)
             requests.append(_request(matrix, row, name, (f"{row.package}=={version}", *row.with_)))
-    _check_selectors(file, [request.id for request in requests])
+            rows.append(position)
+    _check(file, [request.id for request in requests], rows)
     return tuple(requests)
 
 
@@ -60,10 +63,14 @@ def _request(matrix: Matrix, row: ExplicitRow | GeneratedRow, name: str, require
     )
 
 
-def _check_selectors(file: MatrixFile, ids: list[str]) -> None:
+def _check(file: MatrixFile, ids: list[str], rows: list[int]) -> None:
     """Check what could be checked only now that the generated rows have ids."""
-    repeated = sorted({identifier for identifier in ids if ids.count(identifier) > 1})
-    problems = [f"releases: {identifier!r} appears more than once" for identifier in repeated]
+    problems = []
+    for place, identifier in enumerate(ids):
+        first = ids.index(identifier)
+        if first < place:
+            where = file.at(("releases", rows[place]))
+            problems.append(f"{where}: the id {identifier!r} stands already at releases[{rows[first]}]")
     for position, row in enumerate(file.matrix.environments):
         for place, pattern in enumerate(row.releases):
             if not any(fnmatchcase(identifier, pattern) for identifier in ids):

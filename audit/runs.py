@@ -8,19 +8,21 @@ import socket
 import uuid
 from collections.abc import Mapping, Sequence
 
-from audit import __version__, cpu, releases, uv
-from audit.dumps import Dumps
+from audit import __version__, comparing, machine, releases, uv
+from audit.drawing import Stimuli
+from audit.dumping import Dumped
 from audit.failures import Failure
 from audit.locks import Release
 from audit.matrix import Against, Matrix
 from audit.matrix_file import MatrixFile
+from audit.plan import Cell
 from audit.records import RunCell, RunRecord, RunRelease
 from audit.releases import ReleaseRequest
 
 
 def begun(file: MatrixFile) -> RunRecord:
     """A run that begins now, here."""
-    matrix, features = file.matrix, cpu.features()
+    matrix, here = file.matrix, machine.here()
     against = matrix.pairs.against if isinstance(matrix.pairs, Against) else None
     return RunRecord(
         run_id=uuid.uuid4().hex,
@@ -28,15 +30,16 @@ def begun(file: MatrixFile) -> RunRecord:
         matrix_text=file.text,
         pairing="against" if against else str(matrix.pairs),
         against=against,
-        reads=",".join(matrix.outputs),
+        reads=comparing.reads(matrix.outputs),
         started=datetime.datetime.now(datetime.UTC).replace(tzinfo=None),
         harness_version=__version__,
         python_version=platform.python_version(),
         uv_version=uv.version(),
         host=socket.gethostname(),
-        cpu_model=features.model,
-        cpu_flags=" ".join(features.flags),
-        cpu=features.digest,
+        cpu_model=here.model,
+        cpu_flags=" ".join(here.flags),
+        libc=here.libc,
+        machine=here.digest,
     )
 
 
@@ -63,8 +66,22 @@ def release_rows(
     return rows
 
 
+def undrawable(cells: Sequence[Cell], stimuli: Stimuli) -> list[Failure]:
+    """The cells whose environment has no stimulus because none could be drawn."""
+    return [
+        Failure(
+            subject=cell.identifier,
+            stage="draw",
+            status="undrawable",
+            reason=stimuli.undrawable[cell.environment.title],
+        )
+        for cell in cells
+        if cell.environment.title in stimuli.undrawable
+    ]
+
+
 def cell_rows(
-    matrix: Matrix, requests: Sequence[ReleaseRequest], dumps: Dumps, failures: Sequence[Failure]
+    matrix: Matrix, requests: Sequence[ReleaseRequest], dumps: Mapping[str, Dumped], failures: Sequence[Failure]
 ) -> list[RunCell]:
     """Every cell of the matrix, also those that have no dump, with the reason why."""
     positions = {request.id: position for position, request in enumerate(requests)}
@@ -73,7 +90,7 @@ def cell_rows(
     for environment in matrix.environments:
         for request in releases.selected(requests, environment.releases):
             name = f"{request.id}/{environment.title}"
-            dumped = dumps.by_cell.get(name)
+            dumped = dumps.get(name)
             without = failed.get(name) or failed.get(request.id) or _NOBODY_TOLD
             rows.append(
                 RunCell(

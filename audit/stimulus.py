@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit import folders
+from audit.digests import array_digest
 from audit.layout import BoxSpace, DiscreteSpace, Layout, OtherSpace
 from audit.matrix import BoundedStart, EnvironmentRow, StimulusSpec
 
@@ -46,16 +46,11 @@ def draw(spec: StimulusSpec, environment: EnvironmentRow, layout: Layout) -> Sti
     file = io.BytesIO()
     np.savez(file, states=states, actions=actions)
     return Stimulus(
-        digest=folders.digest(*(part for array in (states, actions) for part in identity(array))),
+        digest=array_digest(states, actions),
         payload=file.getvalue(),
         trajectories=spec.trajectories,
         steps=spec.steps,
     )
-
-
-def identity(array: NDArray[Any]) -> tuple[str, str, bytes]:
-    """What makes two arrays the same: dtype, shape and bytes."""
-    return array.dtype.str, str(array.shape), np.ascontiguousarray(array).tobytes()
 
 
 def _states(spec: StimulusSpec, environment: EnvironmentRow, layout: Layout) -> NDArray[np.float64]:

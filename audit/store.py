@@ -110,14 +110,18 @@ class Store:
                 "probes", ["probe_key", "status", "reason", "layout"], [(key, probe.status, probe.reason, layout)]
             )
 
-    def put_stimulus(self, stimulus: Stimulus) -> None:
-        """Keep a stimulus, as the very bytes that the releases are given."""
-        path = self.arrays.put_bytes(stimulus.digest, stimulus.payload, ".stimulus.npz")
-        with self._transaction():
-            self._execute(
-                "INSERT INTO internal.stimuli VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                [stimulus.digest, stimulus.trajectories, stimulus.steps, str(path.relative_to(self.path.parent))],
+    def put_stimuli(self, stimuli: Iterable[Stimulus]) -> None:
+        """Keep stimuli, as the very bytes that the releases are given."""
+        known = {row[0] for row in self._rows("SELECT stimulus_digest FROM internal.stimuli")}
+        new = {stimulus.digest: stimulus for stimulus in stimuli if stimulus.digest not in known}
+        rows = []
+        for stimulus in new.values():
+            path = self.arrays.put_bytes(stimulus.digest, stimulus.payload, ".stimulus.npz")
+            rows.append(
+                (stimulus.digest, stimulus.trajectories, stimulus.steps, str(path.relative_to(self.path.parent)))
             )
+        with self._transaction():
+            self._insert("stimuli", ["stimulus_digest", "trajectories", "steps", "file"], rows)
 
     def dumps(self, keys: Iterable[str]) -> dict[str, DumpRecord]:
         """The dumps under those keys whose arrays are all still there."""
@@ -140,7 +144,7 @@ class Store:
         record = dump.record
         now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
         row = (
-            dump.key, record.status, record.reason, record.behaviour, dump.cpu, dump.stimulus,
+            dump.key, record.status, record.reason, record.behaviour, dump.machine, dump.stimulus,
             json.dumps(dump.description), dump.steps, dump.seconds, now,
         )  # fmt: skip
         with self._transaction():
@@ -162,14 +166,14 @@ class Store:
             for output, digest, dtype, shape in rows
         }
 
-    def cpu_of(self, behaviour: str) -> str:
-        """The class of CPU that a behaviour was shown on; it is part of the behaviour's digest."""
-        return str(self._rows("SELECT cpu FROM internal.dumps WHERE behaviour = ? LIMIT 1", [behaviour])[0][0])
+    def machine_of(self, behaviour: str) -> str:
+        """The kind of machine that a behaviour was shown on; it is part of the behaviour's digest."""
+        return str(self._rows("SELECT machine FROM internal.dumps WHERE behaviour = ? LIMIT 1", [behaviour])[0][0])
 
     # Comparisons
 
     def compared(self, reads: str) -> set[tuple[str, str]]:
-        """The pairs of behaviours that have been judged by those outputs."""
+        """The pairs of behaviours that have been judged in that way."""
         found = self._rows("SELECT first, second FROM internal.comparisons WHERE reads = ?", [reads])
         return {(first, second) for first, second in found}
 
@@ -207,9 +211,9 @@ class Store:
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> Table:
         """Run one query."""
         try:
-            relation = self._connection.execute(sql, list(parameters))
-            columns = tuple(each[0] for each in relation.description or ())
-            return Table(columns=columns, rows=tuple(relation.fetchall()) if columns else ())
+            answer = self._connection.execute(sql, list(parameters))
+            columns = tuple(each[0] for each in answer.description or ()) if answer is not None else ()
+            return Table(columns=columns, rows=tuple(answer.fetchall()) if columns else ())
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {_first_lines(error)}") from None
 

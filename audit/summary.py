@@ -42,6 +42,8 @@ class Missing:
     subject: str
     status: str
     reason: str
+    broke: bool = False
+    """Whether an older release of the same series could run it, and this one fails at it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,11 @@ class Summary:
     def verdicts(self) -> dict[tuple[str, Boundary], str]:
         """The verdicts on neighbours, by environment and boundary."""
         return {(line.environment, line.boundary): line.verdict for line in self.neighbours}
+
+    @property
+    def broken(self) -> tuple[Missing, ...]:
+        """Cells that a release has but cannot run, though an older one can: as bad as a change."""
+        return tuple(each for each in self.missing if each.broke)
 
     @property
     def changed(self) -> tuple[PairLine, ...]:
@@ -94,24 +101,13 @@ class Summary:
         return self.verdicts[environment, boundary]
 
 
+_BREAKAGE = "('raised', 'crashed', 'timeout', 'damaged')"
+
+
 def summarise(store: Store, run_id: str) -> Summary:
     """Read a finished run."""
+    matrix, pairing = store.query("SELECT matrix, pairing FROM internal.runs WHERE run_id = ?", [run_id]).rows[0]
     counts = store.query("SELECT verdict, count(*) FROM pairs_history WHERE run_id = ? GROUP BY ALL", [run_id])
-    neighbours = store.query(
-        "SELECT environment, older, newer, verdict, reason FROM pairs_history WHERE run_id = ? AND adjacent"
-        " ORDER BY older_position, newer_position",
-        [run_id],
-    )
-    cells = store.query(
-        "SELECT environment, release, status, reason FROM internal.run_cells"
-        " WHERE run_id = ? AND behaviour IS NULL ORDER BY environment, position",
-        [run_id],
-    )
-    releases = store.query(
-        "SELECT release, status, reason FROM internal.run_releases"
-        " WHERE run_id = ? AND status <> 'ready' ORDER BY position",
-        [run_id],
-    )
     environments = store.query(
         "SELECT environment FROM internal.run_cells WHERE run_id = ? GROUP BY ALL ORDER BY min(rowid)", [run_id]
     )
@@ -120,22 +116,55 @@ def summarise(store: Store, run_id: str) -> Summary:
         " AND older_behaviour <> newer_behaviour",
         [run_id],
     )
-    matrix = store.query("SELECT matrix FROM internal.runs WHERE run_id = ?", [run_id])
-    broken = {row[0] for row in releases.rows}
-    missing = [Missing(subject=row[0], status=row[1], reason=row[2]) for row in releases.rows]
-    missing += [
-        Missing(subject=f"{release}/{environment}", status=status, reason=reason)
-        for environment, release, status, reason in cells.rows
-        if release not in broken
-    ]
     return Summary(
-        matrix=matrix.rows[0][0],
+        matrix=matrix,
         counts=dict(counts.rows),
         environments=tuple(row[0] for row in environments.rows),
-        neighbours=tuple(
-            PairLine(environment=row[0], older=row[1], newer=row[2], verdict=row[3], reason=row[4])
-            for row in neighbours.rows
-        ),
-        missing=tuple(missing),
+        neighbours=_neighbours(store, run_id, pairing),
+        missing=(*_missing_releases(store, run_id), *_missing_cells(store, run_id)),
         silent_differences=int(silent.rows[0][0]),
     )
+
+
+def _neighbours(store: Store, run_id: str, pairing: str) -> tuple[PairLine, ...]:
+    """Neighbouring pairs; every pair where the matrix compares with one release only."""
+    found = store.query(
+        "SELECT environment, older, newer, verdict, reason FROM pairs_history"
+        " WHERE run_id = ? AND (adjacent OR ?) ORDER BY older_position, newer_position",
+        [run_id, pairing == "against"],
+    )
+    return tuple(
+        PairLine(environment=environment, older=older, newer=newer, verdict=verdict, reason=reason)
+        for environment, older, newer, verdict, reason in found.rows
+    )
+
+
+def _missing_releases(store: Store, run_id: str) -> list[Missing]:
+    found = store.query(
+        "SELECT release, status, reason FROM internal.run_releases"
+        " WHERE run_id = ? AND status <> 'ready' ORDER BY position",
+        [run_id],
+    )
+    return [Missing(subject=release, status=status, reason=reason) for release, status, reason in found.rows]
+
+
+def _missing_cells(store: Store, run_id: str) -> list[Missing]:
+    """Cells without a dump, of releases that could be installed."""
+    found = store.query(
+        f"""
+        SELECT cell.release || '/' || cell.environment, cell.status, cell.reason,
+            cell.status IN {_BREAKAGE} AND EXISTS (
+                FROM internal.ranked_cells AS older
+                WHERE older.run_id = cell.run_id AND older.environment = cell.environment
+                    AND older.series = cell.series AND older.position < cell.position AND older.dumped)
+        FROM internal.ranked_cells AS cell
+        JOIN internal.run_releases AS listed USING (run_id, release)
+        WHERE cell.run_id = ? AND NOT cell.dumped AND listed.status = 'ready'
+        ORDER BY cell.environment, cell.position
+        """,
+        [run_id],
+    )
+    return [
+        Missing(subject=subject, status=status, reason=reason, broke=broke)
+        for subject, status, reason, broke in found.rows
+    ]

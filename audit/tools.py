@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from audit.dumping import CellOutcome, DumpJob
+from audit.dumper_process import CellOutcome, DumpJob
 from audit.store import Store
 
 UV_AT_ONCE = 4

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from audit.digests import digest
 from audit.errors import IndexUnreachable, ToolMissing
 
 TIMEOUT_SECONDS = 1800
@@ -19,6 +20,9 @@ _UNREACHABLE = re.compile(
     r"Failed to fetch|Request failed after|error sending request|dns error|tcp connect error|operation timed out|"
     r"network was disabled",
     re.I,
+)
+_DECIDES = re.compile(
+    r"UV_.*(INDEX|LINKS|CONFIG|PRERELEASE|RESOLUTION|CONSTRAINT|OVERRIDE|EXCLUDE|BINARY|BUILD|OFFLINE)"
 )
 _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded", re.I)
 
@@ -108,10 +112,17 @@ def stop() -> None:
 def require_index(answer: Answer) -> None:
     """Raise when ``answer`` failed because the index is away."""
     if answer.unreachable:
-        raise IndexUnreachable(
-            f"the package index cannot be reached: {answer.reason}. Check the network and uv's index settings, "
-            "then run the same command again"
-        )
+        raise IndexUnreachable.because(answer.reason)
+
+
+def settings_digest() -> str:
+    """Digest of what decides where uv looks and what it takes: its variables and its configuration files."""
+    variables = sorted((key, value) for key, value in os.environ.items() if _DECIDES.match(key))
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    places = [Path("/etc/uv/uv.toml"), config / "uv" / "uv.toml"]
+    places += [folder / name for folder in (Path.cwd(), *Path.cwd().parents) for name in ("uv.toml", "pyproject.toml")]
+    files = [place.read_bytes() for place in places if place.is_file()]
+    return digest(*(text for pair in variables for text in pair), *files)
 
 
 def version() -> str:

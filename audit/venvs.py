@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import sys
@@ -73,6 +74,8 @@ def ensure(recipe: Recipe, subject: str) -> Failure | None:
         try:
             failure = _build(recipe, subject, began)
         except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
             failure = Failure(subject=subject, stage="build", status="disk-full", reason=str(error))
         if failure is not None:
             shutil.rmtree(recipe.folder, ignore_errors=True)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from audit import dumping
-from audit.dumping import CellOutcome, CellTask, DumpJob
+from audit import dumper_process
+from audit.dumper_process import CellOutcome, CellTask, DumpJob
 from audit.errors import AuditError
 from audit.failures import Failure
 
 OBJECT_STORE_BYTES = 256 * 2**20
 """Of a local cluster. Outcomes pass through it and are taken out at once; the largest is under 20 MB."""
+
+CONNECT_SECONDS = 10.0
 
 LOST_TRIES = 2
 """Workers that may be lost under one job before its cells are given up for this run."""
@@ -40,6 +43,11 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._started is not None and not self._started.done():
+            self._background.shutdown(
+                wait=False
+            )  # left while Ray was starting: what has started ends with this process
+            return
         self.finish()
         self._background.shutdown(wait=True)
 
@@ -76,6 +84,7 @@ class Workers:
                     idle.append(actor)
                     continue
                 except ray.exceptions.RayError as error:
+                    _raise_if_bug(error)
                     self._actors.remove(actor)
                     idle.append(self._start(ray))
                     if tries > 1:
@@ -105,6 +114,8 @@ def _start_ray(address: str | None, count: int | None) -> Any:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
 
+    if address:
+        _require_somebody(address)
     local = {"num_cpus": count, "include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
     where = {"address": address} if address else local
     try:
@@ -115,6 +126,17 @@ def _start_ray(address: str | None, count: int | None) -> Any:
     return ray
 
 
+def _require_somebody(address: str) -> None:
+    """Raise when nobody listens at ``host:port``: Ray itself would try for ever."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host:
+        return  # a word such as `auto`, which Ray resolves by itself
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise AuditError(f"the Ray cluster at {address} could not be used: {error}") from None
+
+
 def _end_ray(started: Future[Any], actors: Sequence[Any]) -> None:
     if started.exception() is None:
         ray = started.result()
@@ -123,11 +145,18 @@ def _end_ray(started: Future[Any], actors: Sequence[Any]) -> None:
         ray.shutdown()
 
 
+def _raise_if_bug(error: Exception) -> None:
+    """Raise what a worker raised, which is ours; one that was lost, or that the system refused something, is not."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, Exception) and not isinstance(cause, OSError):
+        raise cause
+
+
 class _Worker:
     """What runs in an actor: one job at a time, one outcome after the other."""
 
     def run(self, job: DumpJob) -> Iterator[CellOutcome]:
-        yield from dumping.run(job)
+        yield from dumper_process.run(job)
 
 
 def _lost(job: DumpJob, error: Exception) -> Iterator[CellOutcome]:
@@ -138,6 +167,6 @@ def _lost(job: DumpJob, error: Exception) -> Iterator[CellOutcome]:
             status="worker-lost",
             reason=f"the worker was lost {LOST_TRIES} times: {str(error).strip().splitlines()[0]}",
         )
-        return CellOutcome(release=job.release, environment=cell.environment, result=failure, seconds=0.0, cpu="")
+        return CellOutcome(release=job.release, environment=cell.environment, result=failure, seconds=0.0, machine="")
 
     return map(outcome, job.cells)

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from audit import building, dumping, dumps, layouts, locks, matrix_file, plan, releases
+from audit import building, drawing, dumper_process, locks, matrix_file, plan, probing, releases
 from audit.console import Screen
 from audit.plan import Cell
 from audit.stimulus import Stimulus
@@ -67,9 +67,7 @@ def prepare(matrix: str, folder: Path, screen: Screen) -> Prepared:
     cells = plan.cells(file.matrix, requests, ready)
     building.build([cell.release for cell in cells], screen)
     with Store(folder / "prepare.duckdb", read_only=True) as store:
-        by_environment = itertools.groupby(cells, key=lambda cell: cell.environment.title)
-        found = {title: layouts.known_layout(list(group), store) for title, group in by_environment}
-    stimuli, _ = dumps.draw(file.matrix, {title: known for title, known in found.items() if known is not None})
+        stimuli = drawing.draw(file.matrix, probing.known_layouts(cells, store)).drawn
     for title, stimulus in stimuli.items():
         stimulus_path(folder, title).write_bytes(stimulus.payload)
     return Prepared(cells=cells, stimuli=stimuli)
@@ -106,7 +104,13 @@ def compare_steps(prepared: Prepared, folder: Path, screen: Screen) -> None:
 
 def measure_steps(cell: Cell, stimulus: Path) -> tuple[float, float, int]:
     """Seconds of the bare loop, seconds of the recording, steps."""
-    script = [str(HERE / "steps.py"), str(dumping.DUMPER), api_of(cell), cell.environment.id, str(stimulus)]
+    script = [
+        str(HERE / "steps.py"),
+        str(dumper_process.DUMPER),
+        plan.api_of(cell.release),
+        cell.environment.id,
+        str(stimulus),
+    ]
     output = run_in_venv(cell, [*script, str(_STEP_ROUNDS)])
     line = next(line for line in output.splitlines() if line.startswith("RESULT "))
     bare, recorded, steps = line.split()[1:]
@@ -120,7 +124,9 @@ def run_obvious(prepared: Prepared, folder: Path) -> str:
     for number, cell in enumerate(prepared.cells):
         output = folder / f"{number}.npz"
         stimulus = stimulus_path(folder.parent, cell.environment.title)
-        run_in_venv(cell, [str(HERE / "obvious.py"), api_of(cell), cell.environment.id, str(stimulus), str(output)])
+        run_in_venv(
+            cell, [str(HERE / "obvious.py"), plan.api_of(cell.release), cell.environment.id, str(stimulus), str(output)]
+        )
         files.setdefault(cell.environment.title, []).append(output)
     pairs = itertools.chain.from_iterable(itertools.combinations(group, 2) for group in files.values())
     counts = Counter(obvious_verdict(older, newer) for older, newer in pairs)
@@ -190,11 +196,6 @@ def run_in_venv(cell: Cell, command: Sequence[str]) -> str:
     python = str(Recipe.of(cell.release).executable)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "SDL_VIDEODRIVER": "dummy"}
     return subprocess.run([python, "-I", *command], env=environment, capture_output=True, text=True, check=True).stdout
-
-
-def api_of(cell: Cell) -> str:
-    """The package that registers the cell's environment."""
-    return next(api for api in plan.APIS if cell.release.lock.version_of(api))
 
 
 def stimulus_path(folder: Path, title: str) -> Path:

@@ -31,7 +31,8 @@ class Environment:
     def __init__(self, env):
         self.env = env
         self.unwrapped = env.unwrapped
-        self._seeds_by_argument = "seed" in inspect.signature(env.reset).parameters or _takes_any(env.reset)
+        # Wrappers hand on whatever they are given: what the environment itself takes decides.
+        self._seeds_by_argument = _takes(self.unwrapped.reset, "seed")
         self.reset()
         self.kind = _kind_of(self.unwrapped)
         self.read = _reader(self.kind, self.unwrapped)
@@ -39,13 +40,10 @@ class Environment:
     def reset(self):
         """Start an episode from the fixed seed."""
         if self._seeds_by_argument:
-            try:
-                self.env.reset(seed=SEED)
-                return
-            except TypeError:
-                self._seeds_by_argument = False
-        self.env.seed(SEED)
-        self.env.reset()
+            self.env.reset(seed=SEED)
+        else:
+            self.env.seed(SEED)
+            self.env.reset()
 
     def impose(self, state):
         """Start an episode and overwrite its state, so that nothing of what was before, or of the reset, is left."""
@@ -112,8 +110,9 @@ def _clear_mujoco(unwrapped):
     mujoco.mj_resetData(unwrapped.model, unwrapped.data)
 
 
-def _takes_any(function):
-    return any(p.kind is p.VAR_KEYWORD for p in inspect.signature(function).parameters.values())
+def _takes(function, name):
+    parameters = inspect.signature(function).parameters
+    return name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
 
 def _kind_of(unwrapped):

@@ -6,6 +6,7 @@ The answer to a cell is a file. Exit status, standard output and standard error 
 import importlib
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -35,6 +36,7 @@ def serve(request_path):
     try:
         gym = _import_release(request)
     except Exception as error:
+        _end_if_forked(owner)
         answer = answers.Answer("failed", _last_line(error), detail=traceback.format_exc())
         for cell in request["cells"]:
             answers.write(cell["answer"], cell["environment"], answer)
@@ -42,12 +44,17 @@ def serve(request_path):
     open(request["imported"], "wb").close()
     for cell in request["cells"]:
         began = time.perf_counter()
-        answer = _answer(gym, request["task"], cell)
-        if os.getpid() != owner:  # a package forked and its child came back here: it has no say
-            os._exit(0)
+        answer = _answer(gym, request, cell)
+        _end_if_forked(owner)
         answer.meta["seconds"] = time.perf_counter() - began
         answers.write(cell["answer"], cell["environment"], answer)
     return 0
+
+
+def _end_if_forked(owner):
+    """A package may fork, and its child come back here: it has no say."""
+    if os.getpid() != owner:
+        os._exit(0)
 
 
 def _die_with_the_parent():
@@ -70,23 +77,39 @@ def _die_with_the_parent():
 
 
 def _import_release(request):
-    """Import the package that registers the environments; assert that versions and place are the requested ones."""
+    """Import the package that registers the environments, after asserting that what is installed is what was asked."""
     for name, version in request["expect"].items():
         found = metadata.version(name)
-        if found != version:
+        if _release_of(found) != _release_of(version):
             raise WrongVersion("%s %s is installed, %s was asked for" % (name, found, version))
     gym = importlib.import_module(request["api"])
-    origin = os.path.realpath(gym.__file__)
-    if not origin.startswith(os.path.realpath(sys.prefix) + os.sep):
-        raise WrongVersion("%s was imported from %s, outside the virtualenv" % (request["api"], origin))
-    stated = getattr(gym, "__version__", None)
-    expected = request["expect"].get(request["api"])
-    if stated is not None and expected is not None and stated != expected:
-        raise WrongVersion("%s says it is %s, %s was asked for" % (request["api"], stated, expected))
+    _assert_imported(request)
     return gym
 
 
-def _answer(gym, task, cell):
+def _assert_imported(request):
+    """Assert that the modules that have been imported come from this virtualenv and say the version they should."""
+    prefix = os.path.realpath(sys.prefix) + os.sep
+    for name in {request["api"], *request["expect"]}:
+        module = sys.modules.get(name.replace("-", "_"))
+        origin = getattr(module, "__file__", None)
+        if origin is not None and not os.path.realpath(origin).startswith(prefix):
+            raise WrongVersion("%s was imported from %s, outside the virtualenv" % (name, origin))
+        stated = getattr(module, "__version__", None)
+        version = request["expect"].get(name)
+        if isinstance(stated, str) and version is not None and _release_of(stated) != _release_of(version):
+            raise WrongVersion("%s says it is %s, %s was asked for" % (name, stated, version))
+
+
+def _release_of(version):
+    """The numbers that a version begins with: 1.0, 1.0.0 and v1.0+cpu are the same release."""
+    numbers = re.match(r"v?(\d+(?:\.\d+)*)", version)
+    if numbers is None:
+        return version
+    return tuple(int(number) for number in re.sub(r"(\.0+)+$", "", numbers.group(1)).split("."))
+
+
+def _answer(gym, request, cell):
     from dumper import describe, environment, record
 
     try:
@@ -96,7 +119,8 @@ def _answer(gym, task, cell):
     except Exception as error:
         return answers.Answer("failed", _last_line(error), detail=traceback.format_exc())
     try:
-        if task == "probe":
+        _assert_imported(request)
+        if request["task"] == "probe":
             return answers.Answer("ok", "", meta={"layout": describe.layout(env)})
         return record.record(env, cell["stimulus"], describe.description(env))
     except environment.Unavailable as error:

@@ -45,6 +45,7 @@ def recording() -> dict[str, NDArray[Any]]:
         "reward": generator.normal(size=(2, 3)),
         "terminated": generator.normal(size=(2, 3)) > 0,
         "truncated": np.zeros((2, 3), dtype=np.bool_),
+        "structure": np.frombuffer(b"<f4(4,)", dtype=np.uint8),
     }
 
 
@@ -87,7 +88,7 @@ def test_an_answer_comes_back_as_it_was_written(tmp_path: Path) -> None:
     answer = read(write(tmp_path / "answer.npz"))
     assert (answer.status, answer.reason, answer.detail) == ("ok", "", "")
     assert {**answer.meta, "seconds": answer.seconds, "steps": answer.steps} == META
-    assert set(answer.arrays) == {"imposed", *OUTPUTS}
+    assert set(answer.arrays) == {"imposed", "structure", *OUTPUTS}
     for name, array in recording().items():
         assert answer.arrays[name].dtype == array.dtype
         assert answer.arrays[name].shape == array.shape
@@ -198,7 +199,7 @@ def test_arrays_where_nothing_was_recorded(tmp_path: Path, status: str) -> None:
 @pytest.mark.parametrize("name", sorted(recording()))
 @pytest.mark.parametrize("shape", [(), (2,), (3, 3), (2, 4), (0, 0)])
 def test_a_wrong_shape(tmp_path: Path, name: str, shape: tuple[int, ...]) -> None:
-    if name == "imposed" and shape[:1] == (2,):
+    if (name == "imposed" and shape[:1] == (2,)) or (name == "structure" and len(shape) == 1):
         return
     with pytest.raises(DamagedAnswer, match=name):
         read(write(tmp_path / "a.npz", arrays={**recording(), name: np.zeros(shape)}))

@@ -114,7 +114,9 @@ def test_the_run_is_recorded(planned: Planned) -> None:
 
 
 def test_queries_that_the_summary_proposes_can_be_run(planned: Planned) -> None:
-    proposed = [line.split('"')[1] for line in planned.run.stdout.splitlines() if "make query SQL=" in line]
+    proposed = [
+        line.split('"')[1] for line in planned.run.stdout.splitlines() if " query " in line and '"SELECT' in line
+    ]
     assert len(proposed) == 3
     for sql in proposed:
         finished = planned.query(sql)

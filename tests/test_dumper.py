@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from audit import dumping, interpreters
-from audit.dumping import DUMPER
+from audit import interpreters
+from audit.dumper_process import DUMPER, PROTOCOL
 from dumper import describe, record, serve
 from dumper import environment as environments
 
@@ -88,7 +88,7 @@ def test_a_real_python_3_8_compiles_it_and_has_what_it_imports() -> None:
 
 
 def test_both_sides_speak_one_protocol() -> None:
-    assert serve.PROTOCOL == dumping.PROTOCOL
+    assert serve.PROTOCOL == PROTOCOL
 
 
 # Its ways with an environment
@@ -160,13 +160,21 @@ class Ancient(Counter):
         return super().reset()
 
 
-class Wrapped(Counter):
-    """A wrapper whose reset takes anything, around an environment that does not."""
+class Wrapped(Ancient):
+    """A wrapper whose reset takes anything and hands it on, around an environment that takes no seed."""
+
+    def __init__(self, end: float = np.inf, limit: float = np.inf) -> None:
+        super().__init__(end, limit)
+        self._inner = Ancient(end, limit)
+
+    @property
+    def unwrapped(self) -> Counter:
+        return self._inner
 
     def reset(self, **keywords: Any) -> Any:  # type: ignore[override]
         if keywords:
             raise TypeError("reset() got an unexpected keyword argument 'seed'")
-        return super().reset()
+        return self._inner.reset()
 
 
 def flags(env: Counter, steps: int) -> list[tuple[bool, bool]]:
@@ -208,7 +216,7 @@ def test_a_reset_that_takes_no_seed_is_seeded_before(api: type[Counter]) -> None
     env = api()
     environments.Environment(env).impose(np.zeros(2))
     assert env.seeds == [0, 0]
-    assert env.resets == [None, None]
+    assert env.unwrapped.resets == [None, None]
 
 
 def test_the_imposed_state_is_a_copy_in_full_precision() -> None:
@@ -295,6 +303,65 @@ def test_every_step_of_every_trajectory_is_recorded(tmp_path: Path, api: type[Co
     assert arrays["reward"].tobytes() == arrays["state"][..., 0].tobytes()
     assert arrays["truncated"].tolist() == [[False, True, True]] * 2
     assert not arrays["terminated"].any()
+
+
+def test_a_state_that_is_published_but_not_stepped_is_incomparable(tmp_path: Path) -> None:
+    class Hidden(Modern):
+        def reset(self, seed: int | None = None) -> Any:
+            self.real = np.array([0.25, 0.5])
+            return super().reset(seed)
+
+        def advance(self, action: int) -> Any:
+            self.state = self.real
+            answer = super().advance(action)
+            self.real = self.state
+            return answer
+
+    with pytest.raises(record.Incomparable, match="no effect"):
+        recorded(tmp_path, Hidden(), np.array([[0.1, 0.2], [3.0, 4.0]]), np.zeros((2, 3), np.int64))
+
+
+def test_a_release_that_changes_the_action_it_is_given_gets_the_same_stimulus(tmp_path: Path) -> None:
+    class Halving(Modern):
+        def step(self, action: Any) -> Any:
+            pushed = float(action[0])
+            action *= 0.5
+            return super().step(pushed)  # type: ignore[arg-type]
+
+    answer = recorded(tmp_path, Halving(), np.zeros((1, 2)), np.ones((1, 3, 1), np.float32))
+    assert answer.arrays["state"][0, :, 1].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_an_environment_that_refuses_to_go_on_after_its_end_keeps_what_it_did(tmp_path: Path) -> None:
+    class Strict(Modern):
+        def step(self, action: Any) -> Any:
+            assert self.elapsed < self.end, "reset me"
+            return super().step(action)
+
+    arrays = recorded(tmp_path, Strict(end=2), np.zeros((1, 2)), np.ones((1, 4), np.int64)).arrays
+    assert arrays["state"][0, :2].tolist() == [[1.0, 1.0], [2.0, 2.0]]
+    assert np.isnan(arrays["state"][0, 2:]).all()
+    assert arrays["terminated"].tolist() == [[False, True, True, True]]
+    with pytest.raises(AssertionError):
+        recorded(tmp_path, Strict(end=0), np.zeros((1, 2)), np.ones((1, 4), np.int64))
+
+
+def test_the_structure_of_an_observation_is_recorded(tmp_path: Path) -> None:
+    class Named(Modern):
+        names = ("angle", "speed")
+
+        def step(self, action: Any) -> Any:
+            observation, *rest = super().step(action)
+            return dict(zip(self.names, observation, strict=True)), *rest
+
+    class Renamed(Named):
+        names = ("x", "y")
+
+    one, other = (
+        recorded(tmp_path, api(), np.zeros((1, 2)), np.ones((1, 2), np.int64)).arrays for api in (Named, Renamed)
+    )
+    assert one["observation"].tobytes() == other["observation"].tobytes()
+    assert one["structure"].tobytes() != other["structure"].tobytes()
 
 
 def test_discrete_actions_arrive_as_plain_integers(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_a_second_run_dumps_nothing_and_starts_no_ray(audited: Audited) -> None:
     before = pairs(audited.database, "planted")
     again = audited.again(audited.matrix)
     assert again.code == 0, again.stderr
-    assert f"0 cells dumped, {CELLS} found" in again.stdout
+    assert f"0 dumped now, {CELLS} known from before" in again.stdout
     assert "dumping" not in again.stdout
     assert "building 1/1  tinysim-1.99: unbuilt" in again.stdout
     assert pairs(audited.database, "planted") == before
@@ -289,7 +289,7 @@ def test_an_added_release_is_the_only_one_dumped(audited: Audited) -> None:
     )
     finished = audited.program("run", matrix, "--db", audited.database)
     assert finished.code == 0, finished.stderr
-    assert "2 cells dumped, 4 found" in finished.stdout
+    assert "2 dumped now, 4 known from before" in finished.stdout
     fresh = rows(audited.database, "SELECT DISTINCT release FROM dumps WHERE matrix = 'added' AND NOT reused")
     assert fresh == [("tinysim-1.13",)]
 
@@ -321,6 +321,6 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
     assert rows(database, "SELECT count(*) FROM pairs") == [(0,)]
     resumed = release_audit(*command)
     assert resumed.code == 0, resumed.stderr
-    assert f"{CELLS - done} cells dumped, {done} found" in resumed.stdout
+    assert f"{CELLS - done} dumped now, {done} known from before" in resumed.stdout
     assert pairs(database, "planted") == pairs(audited.database, "planted")
     assert behaviours(database, "planted") == behaviours(audited.database, "planted")

@@ -166,7 +166,7 @@ def test_interrupted_and_continued(release_audit: Program, shared_cache: Path) -
     assert dumpers(shared_cache) == []
     continued = release_audit("run", matrix, "--db", database, "--timeout", "1.5")
     assert continued.code == 0, continued.stderr
-    assert "0 cells dumped, 3 found" in continued.stdout
+    assert "0 dumped now, 3 known from before" in continued.stdout
     assert rows(database, "SELECT subject, status FROM failures") == [("tinysim-1.8/Spring", "timeout")]
 
 
@@ -192,7 +192,7 @@ def test_a_lost_worker_is_replaced(release_audit: Program, shared_cache: Path) -
         os.kill(workers[0], signal.SIGKILL)
         finished = harness.finish()
     assert finished.code == 0, finished.stderr
-    assert "4 cells dumped" in finished.stdout
+    assert "4 dumped now" in finished.stdout
     assert rows(database, "SELECT verdict FROM pairs") == [("identical",), ("identical",)]
     assert rows(database, "SELECT count(*) FROM failures") == [(0,)]
 

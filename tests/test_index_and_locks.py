@@ -291,7 +291,7 @@ def test_an_interpreter_of_an_inactive_pyenv_is_found(tmp_path: Path, monkeypatc
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "managed"))
-    said = 'echo "CPython 3.99.1 /nowhere"'
+    said = 'echo "CPython 3.99.1"'
     planted(tmp_path, "3.99.0", said)
     newest = planted(tmp_path, "3.99.10", said)
     planted(tmp_path, "3.99.2", said)

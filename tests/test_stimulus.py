@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from audit import matrix_file, stimulus
+from audit.digests import array_digest
 from audit.layout import BadLayout, Layout
 from audit.matrix import EnvironmentRow, StimulusSpec
 from audit.matrix_file import SHIPPED
@@ -298,8 +299,8 @@ def test_a_layout_is_read_from_what_a_dumper_wrote() -> None:
             Layout.from_json({name: value for name, value in data.items() if name != missing})
 
 
-def test_identity_is_dtype_shape_and_bytes() -> None:
+def test_a_digest_is_of_dtype_shape_and_bytes() -> None:
     array = np.arange(6.0).reshape(2, 3)
-    assert stimulus.identity(array) == stimulus.identity(np.asfortranarray(array))
+    assert array_digest(array) == array_digest(np.asfortranarray(array))
     different = [array, array.T, array.reshape(3, 2), array.astype(np.float32), array.astype(">f8"), array + 1]
-    assert len({stimulus.identity(each) for each in different}) == len(different)
+    assert len({array_digest(each) for each in different}) == len(different)

@@ -7,7 +7,7 @@ CREATE TABLE internal.runs (
     matrix_text VARCHAR NOT NULL,
     pairing VARCHAR NOT NULL,          -- all, adjacent or against
     against VARCHAR,                   -- the release that `against` names
-    reads VARCHAR NOT NULL,            -- outputs that the verdict reads, comma-separated
+    reads VARCHAR NOT NULL,            -- the verdict's rule and the outputs it reads: first-step-1:state,reward
     started TIMESTAMP NOT NULL,        -- all times are UTC
     finished TIMESTAMP,              -- NULL: interrupted
     exit_code INTEGER,
@@ -17,7 +17,8 @@ CREATE TABLE internal.runs (
     host VARCHAR NOT NULL,
     cpu_model VARCHAR NOT NULL,
     cpu_flags VARCHAR NOT NULL,
-    cpu VARCHAR NOT NULL               -- digest of the instruction sets
+    libc VARCHAR NOT NULL,
+    machine VARCHAR NOT NULL           -- digest of the instruction sets and the C library
 );
 
 CREATE TABLE internal.locks (
@@ -66,7 +67,7 @@ CREATE TABLE internal.dumps (
     status VARCHAR NOT NULL,           -- ok, unavailable or incomparable
     reason VARCHAR NOT NULL,
     behaviour VARCHAR,                 -- digest of everything it did; NULL unless ok
-    cpu VARCHAR NOT NULL,
+    machine VARCHAR NOT NULL,
     stimulus_digest VARCHAR,
     description JSON,
     steps BIGINT,
@@ -161,12 +162,15 @@ CREATE VIEW pairs_history AS
             CASE WHEN older.series <> newer.series THEN older.requires = newer.requires
                  WHEN older.dumped AND newer.dumped THEN newer.dumped_place - older.dumped_place = 1
                  ELSE newer.place - older.place = 1 END AS adjacent,
-            CASE WHEN 'incomparable' IN (older.status, newer.status) THEN 'incomparable'
-                 ELSE 'unavailable' END AS verdict_without_dump,
+            -- What needs no comparison: a dump is missing, or the two are the same.
+            CASE WHEN older.dumped AND newer.dumped
+                 THEN CASE WHEN older.behaviour = newer.behaviour THEN 'identical' END
+                 WHEN 'incomparable' IN (older.status, newer.status) THEN 'incomparable'
+                 ELSE 'unavailable' END AS plain_verdict,
             concat_ws('; ',
                 CASE WHEN NOT older.dumped THEN older.release || ': ' || older.reason END,
                 CASE WHEN NOT newer.dumped THEN newer.release || ': ' || newer.reason END
-            ) AS reason_without_dump
+            ) AS plain_reason
         FROM internal.ranked_cells AS older
         JOIN internal.ranked_cells AS newer USING (run_id)
         WHERE older.environment = newer.environment AND older.position < newer.position
@@ -177,11 +181,13 @@ CREATE VIEW pairs_history AS
         paired.older,
         paired.newer,
         paired.adjacent,
-        coalesce(comparison.verdict, paired.verdict_without_dump) AS verdict,
-        comparison.first_step_separation,
-        comparison.first_step_ulps,
-        comparison.horizon_separation,
-        coalesce(comparison.reason, paired.reason_without_dump) AS reason,
+        coalesce(paired.plain_verdict, comparison.verdict) AS verdict,
+        CASE WHEN paired.plain_verdict = 'identical' THEN 0 ELSE comparison.first_step_separation END
+            AS first_step_separation,
+        CASE WHEN paired.plain_verdict = 'identical' THEN 0 ELSE comparison.first_step_ulps END AS first_step_ulps,
+        CASE WHEN paired.plain_verdict = 'identical' THEN 0 ELSE comparison.horizon_separation END
+            AS horizon_separation,
+        coalesce(comparison.reason, paired.plain_reason) AS reason,
         paired.older_position,
         paired.newer_position,
         paired.older_behaviour,
@@ -194,7 +200,7 @@ CREATE VIEW pairs_history AS
         ON comparison.first = least(paired.older_behaviour, paired.newer_behaviour)
         AND comparison.second = greatest(paired.older_behaviour, paired.newer_behaviour)
         AND comparison.reads = run.reads
-        AND paired.older_behaviour IS NOT NULL AND paired.newer_behaviour IS NOT NULL
+        AND paired.plain_verdict IS NULL
     WHERE run.finished IS NOT NULL
         AND CASE run.pairing
             WHEN 'adjacent' THEN paired.adjacent
@@ -233,7 +239,7 @@ CREATE VIEW release_packages AS
 CREATE VIEW dumps AS
     SELECT
         latest_runs.matrix, run_cells.environment, run_cells.release, run_cells.position, run_cells.status,
-        run_cells.reason, run_cells.behaviour, run_cells.reused, dumps.steps, dumps.seconds, dumps.dumped, dumps.cpu,
+        run_cells.reason, run_cells.behaviour, run_cells.reused, dumps.steps, dumps.seconds, dumps.dumped, dumps.machine,
         dumps.stimulus_digest, dumps.description
     FROM internal.run_cells
     JOIN internal.latest_runs USING (run_id)

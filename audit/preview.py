@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit import dumps, layouts, locks, releases, venvs
+from audit import drawing, dumping, locks, probing, releases, venvs
 from audit import plan as planning
 from audit.locks import Release
 from audit.matrix_file import MatrixFile
@@ -60,13 +60,6 @@ def plan(file: MatrixFile, database: Path) -> list[PlannedRelease]:
 def _dumped(file: MatrixFile, cells: Sequence[Cell], database: Path) -> set[str]:
     if not database.is_file():
         return set()
-    by_environment: dict[str, list[Cell]] = {}
-    for cell in cells:
-        by_environment.setdefault(cell.environment.title, []).append(cell)
     with Store(database, read_only=True) as store:
-        found = {title: layouts.known_layout(group, store) for title, group in by_environment.items()}
-        known = {title: layout for title, layout in found.items() if layout is not None}
-        stimuli, _ = dumps.draw(file.matrix, known)
-        keys = dumps.cell_keys(cells, stimuli)
-        there = store.dumps(keys.values())
-    return {name for name, key in keys.items() if key in there}
+        stimuli = drawing.draw(file.matrix, probing.known_layouts(cells, store))
+        return set(dumping.known(dumping.keys(cells, stimuli.drawn), store))

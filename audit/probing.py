@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from audit import building, dumping, plan
-from audit.dumping import CellOutcome, DumpJob
+from audit import building, dumper_process, plan
+from audit.dumper_process import CellOutcome, DumpJob
 from audit.failures import Failure
 from audit.layout import Layout
 from audit.matrix import EnvironmentRow
@@ -26,6 +26,17 @@ class KnownLayout:
     layout: Layout
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layouts:
+    """What the stage came to."""
+
+    known: Mapping[str, KnownLayout]
+    failures: tuple[Failure, ...]
+    """Of environments that no release could tell about."""
+    unbuilt: Mapping[str, Failure]
+    """Releases that were to be asked and could not be built."""
+
+
 @dataclass(slots=True, kw_only=True)
 class _Search:
     """One environment's way through its releases, oldest first, to the first that can tell."""
@@ -34,7 +45,7 @@ class _Search:
     found: KnownLayout | None = None
     failures: list[Failure] = field(default_factory=list)
 
-    def advance(self, store: Store, unbuilt: dict[str, Failure]) -> Cell | None:
+    def advance(self, store: Store, unbuilt: Collection[str]) -> Cell | None:
         """Use what is known; return the release to be asked next, if one has to be."""
         while self.waiting and self.found is None:
             cell = self.waiting[0]
@@ -51,23 +62,18 @@ class _Search:
         return None
 
 
-def known_layout(cells: Sequence[Cell], store: Store) -> KnownLayout | None:
-    """The layout of the environment of these cells, if it can be told without asking a release."""
-    search = _Search(waiting=list(cells))
-    search.advance(store, {})
-    return search.found
+def known_layouts(cells: Sequence[Cell], store: Store) -> dict[str, KnownLayout]:
+    """The layouts that can be told without asking a release."""
+    searches = _searches(cells)
+    for search in searches.values():
+        search.advance(store, ())
+    return {title: search.found for title, search in searches.items() if search.found is not None}
 
 
-def probe(
-    cells: Sequence[Cell], tools: Tools, unbuilt: dict[str, Failure]
-) -> tuple[dict[str, KnownLayout], list[Failure]]:
-    """Find every environment's layout. Failures are those of environments for which no release could tell.
-
-    ``unbuilt`` takes up the releases that turn out not to build.
-    """
-    searches: dict[str, _Search] = {}
-    for cell in cells:
-        searches.setdefault(cell.environment.title, _Search(waiting=[])).waiting.append(cell)
+def probe(cells: Sequence[Cell], tools: Tools) -> Layouts:
+    """Find every environment's layout."""
+    searches = _searches(cells)
+    unbuilt: dict[str, Failure] = {}
     while True:
         steps = (search.advance(tools.store, unbuilt) for search in searches.values())
         asked = [cell for cell in steps if cell is not None]
@@ -75,11 +81,21 @@ def probe(
             break
         unbuilt |= building.build([cell.release for cell in asked], tools.reporter)
         _ask([cell for cell in asked if cell.release.id not in unbuilt], searches, tools)
-    layouts = {title: search.found for title, search in searches.items() if search.found is not None}
-    return layouts, [each for search in searches.values() if search.found is None for each in search.failures]
+    return Layouts(
+        known={title: search.found for title, search in searches.items() if search.found is not None},
+        failures=tuple(each for search in searches.values() if search.found is None for each in search.failures),
+        unbuilt=unbuilt,
+    )
 
 
-def _ask(asked: Sequence[Cell], searches: dict[str, _Search], tools: Tools) -> None:
+def _searches(cells: Sequence[Cell]) -> dict[str, _Search]:
+    searches: dict[str, _Search] = {}
+    for cell in cells:
+        searches.setdefault(cell.environment.title, _Search(waiting=[])).waiting.append(cell)
+    return searches
+
+
+def _ask(asked: Sequence[Cell], searches: Mapping[str, _Search], tools: Tools) -> None:
     """Run one round of probes. Answers go into the store; a release whose process failed is passed over.
 
     A probe is a fraction of a second for one release per environment, so it is run here. What follows it is not, so the
@@ -103,4 +119,4 @@ def _ask(asked: Sequence[Cell], searches: dict[str, _Search], tools: Tools) -> N
 
 
 def _run(job: DumpJob) -> list[CellOutcome]:
-    return list(dumping.run(job))
+    return list(dumper_process.run(job))
