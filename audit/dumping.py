@@ -16,6 +16,9 @@ from audit.stimulus import Stimulus
 from audit.store import Store
 from audit.tools import Tools
 
+RAISED = "raised"
+"""Status of a cell at which the release's own code raised an exception, as it will again."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dumped:
@@ -46,6 +49,21 @@ def known(cell_keys: Mapping[str, str], store: Store) -> dict[str, Dumped]:
     return {name: Dumped(key=key, record=found[key], reused=True) for name, key in cell_keys.items() if key in found}
 
 
+def remembered_failures(dumped: Mapping[str, Dumped]) -> list[Failure]:
+    """The cells of which the store knows that the release raises: a package's own failure is not tried again."""
+    return [
+        Failure(
+            subject=name,
+            stage="dump",
+            status=each.record.status,
+            reason=each.record.reason,
+            stderr_tail=each.record.detail,
+        )
+        for name, each in dumped.items()
+        if each.record.status == RAISED
+    ]
+
+
 def dump(cells: Sequence[Cell], cell_keys: Mapping[str, str], stimuli: Mapping[str, Stimulus], tools: Tools) -> Dumps:
     """Dump the cells. Those with the same key are the same: one of them is run, the others have its dump."""
     leaders: dict[str, Cell] = {}
@@ -59,7 +77,7 @@ def dump(cells: Sequence[Cell], cell_keys: Mapping[str, str], stimuli: Mapping[s
         leader = leaders[key].identifier
         if key in fresh:
             by_cell[cell.identifier] = Dumped(key=key, record=fresh[key], reused=cell.identifier != leader)
-        elif leader in failed:
+        if leader in failed:
             failures.append(replace(failed[leader], subject=cell.identifier))
     return Dumps(by_cell=by_cell, failures=tuple(failures))
 
@@ -75,15 +93,21 @@ def _run(
     with tools.reporter.stage("dumping", len(cells)) as done:
         for outcome in tools.runner.run(plan.jobs("dump", cells, stimuli, tools.timeout)):
             name = outcome.identifier
+            key, given = cell_keys[name], stimuli[outcome.environment]
             if isinstance(outcome.result, Failure):
                 failed[name] = outcome.result
+                if outcome.result.status == RAISED:
+                    fresh[key] = _keep(tools.store, key, given, outcome, _as_answer(outcome.result))
                 done(f"{name}: {outcome.result.status}")
-                continue
-            key = cell_keys[name]
-            fresh[key] = _keep(tools.store, key, stimuli[outcome.environment], outcome, outcome.result)
-            done(name if fresh[key].status == "ok" else f"{name}: {fresh[key].status}")
+            else:
+                fresh[key] = _keep(tools.store, key, given, outcome, outcome.result)
+                done(name if fresh[key].status == "ok" else f"{name}: {fresh[key].status}")
     tools.runner.finish()
     return fresh, failed
+
+
+def _as_answer(failure: Failure) -> CellAnswer:
+    return CellAnswer(status=failure.status, reason=failure.reason, detail=failure.stderr_tail)
 
 
 def _keep(store: Store, key: str, given: Stimulus, outcome: CellOutcome, answer: CellAnswer) -> DumpRecord:
@@ -97,7 +121,7 @@ def _keep(store: Store, key: str, given: Stimulus, outcome: CellOutcome, answer:
         behaviour = digest(
             outcome.machine, *(text for name in sorted(outputs) for text in (name, outputs[name].digest))
         )
-    record = DumpRecord(status=answer.status, reason=answer.reason, behaviour=behaviour)
+    record = DumpRecord(status=answer.status, reason=answer.reason, behaviour=behaviour, detail=answer.detail)
     store.put_dump(
         NewDump(
             record=record,

@@ -69,6 +69,7 @@ def audit(file: MatrixFile, tools: Tools) -> AuditResult:
         *runs.undrawable(cells, stimuli),
         *unbuilt.values(),
         *fresh.failures,
+        *dumping.remembered_failures(known),
     )
     cell_rows = runs.cell_rows(file.matrix, requests, dumped, failures)
     compare(cell_rows, run, file.matrix.outputs, tools)

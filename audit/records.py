@@ -31,6 +31,8 @@ class DumpRecord:
     status: str
     reason: str
     behaviour: str | None
+    detail: str = ""
+    """The traceback where the release raised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

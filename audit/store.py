@@ -126,7 +126,7 @@ class Store:
     def dumps(self, keys: Iterable[str]) -> dict[str, DumpRecord]:
         """The dumps under those keys whose arrays are all still there."""
         rows = self._rows(
-            "SELECT cell_key, status, reason, behaviour FROM internal.dumps"
+            "SELECT cell_key, status, reason, behaviour, coalesce(description->>'detail', '') FROM internal.dumps"
             " WHERE cell_key IN (SELECT unnest(?::VARCHAR[]))",
             [list(keys)],
         )
@@ -134,8 +134,8 @@ class Store:
         for behaviour in {row[3] for row in rows} - {None}:
             whole[behaviour] = all(self.arrays.has(each.digest) for each in self.outputs(behaviour).values())
         return {
-            key: DumpRecord(status=status, reason=reason, behaviour=behaviour)
-            for key, status, reason, behaviour in rows
+            key: DumpRecord(status=status, reason=reason, behaviour=behaviour, detail=detail)
+            for key, status, reason, behaviour, detail in rows
             if whole[behaviour]
         }
 
@@ -145,7 +145,7 @@ class Store:
         now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
         row = (
             dump.key, record.status, record.reason, record.behaviour, dump.machine, dump.stimulus,
-            json.dumps(dump.description), dump.steps, dump.seconds, now,
+            json.dumps({**dump.description, "detail": record.detail}), dump.steps, dump.seconds, now,
         )  # fmt: skip
         with self._transaction():
             self._execute("INSERT OR REPLACE INTO internal.dumps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)

@@ -64,7 +64,7 @@ CREATE TABLE internal.stimuli (
 -- One row a cell that has been dumped, whichever runs use it.
 CREATE TABLE internal.dumps (
     cell_key VARCHAR PRIMARY KEY,
-    status VARCHAR NOT NULL,           -- ok, unavailable or incomparable
+    status VARCHAR NOT NULL,           -- ok, unavailable, incomparable or raised
     reason VARCHAR NOT NULL,
     behaviour VARCHAR,                 -- digest of everything it did; NULL unless ok
     machine VARCHAR NOT NULL,
