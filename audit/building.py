@@ -13,7 +13,9 @@ from audit.venvs import Recipe, ensure, ready
 def build(releases: Sequence[Release], reporter: Reporter) -> dict[str, Failure]:
     """Build what is not ready; return the failures by release."""
     recipes = {release.id: Recipe.of(release) for release in releases}
-    missing = [(name, recipe) for name, recipe in recipes.items() if not ready(recipe)]
+    missing = [
+        (name, recipes[name]) for name, there in at_once(lambda name: ready(recipes[name]), list(recipes)) if not there
+    ]
     failures: dict[str, Failure] = {}
     if missing:
         with reporter.stage("building", len(missing)) as done:

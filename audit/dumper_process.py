@@ -106,7 +106,8 @@ def dumper_digest() -> str:
 
 def run(job: DumpJob) -> Iterator[CellOutcome]:
     """Serve the job's cells in order; yield each outcome as soon as it is there."""
-    failure = venvs.ensure(job.recipe, job.release)
+    # Where the orchestrator built it, it has just been started too; another machine builds its own.
+    failure = None if venvs.finished(job.recipe) else venvs.ensure(job.recipe, job.release)
     if failure is not None:
         trouble = _Trouble(status=failure.status, reason=failure.reason, tail=failure.stderr_tail)
         yield from (_failed(job, cell, trouble) for cell in job.cells)

@@ -55,13 +55,17 @@ class Recipe:
         return json.dumps({**asdict(self), "python": str(self.python)}, indent=1, sort_keys=True)
 
 
-def ready(recipe: Recipe) -> bool:
-    """Whether a virtualenv made from exactly this recipe is there and starts."""
+def finished(recipe: Recipe) -> bool:
+    """Whether a virtualenv has been built from exactly this recipe, to its end."""
     try:
-        saved = (recipe.folder / _RECIPE).read_text(encoding="utf-8")
+        return (recipe.folder / _RECIPE).read_text(encoding="utf-8") == recipe.text()
     except OSError:
         return False
-    return saved == recipe.text() and _starts(recipe) is not None
+
+
+def ready(recipe: Recipe) -> bool:
+    """Whether a virtualenv made from exactly this recipe is there and starts."""
+    return finished(recipe) and _starts(recipe) is not None
 
 
 def ensure(recipe: Recipe, subject: str) -> Failure | None:

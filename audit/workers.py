@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from queue import Empty, Queue
 from typing import Any
 
 from audit import dumper_process
@@ -20,6 +21,13 @@ OBJECT_STORE_BYTES = 256 * 2**20
 """Of a local cluster. Outcomes pass through it and are taken out at once; the largest is under 20 MB."""
 
 CONNECT_SECONDS = 10.0
+
+HEAD_START_JOBS = 2
+"""Jobs that run here at the same time while Ray starts. Measured on two cores: one leaves a core idle for a second."""
+JOBS_FOR_ACTORS = 2
+"""Jobs for each actor that are never taken from them."""
+
+_LOOK_SECONDS = 0.05
 
 LOST_TRIES = 2
 """Workers that may be lost under one job before its cells are given up for this run."""
@@ -66,16 +74,21 @@ class Workers:
         """Run the jobs, as many at once as there are workers; yield each cell's outcome as it comes in."""
         self.prepare()
         assert self._started is not None
-        ray = self._started.result()
         waiting = deque((job, LOST_TRIES) for job in jobs)
+        early = _HeadStart(waiting, self._started, spare=self._spare(len(jobs)))
+        while not self._started.done():
+            yield from early.outcomes(wait=_LOOK_SECONDS)
+        ray = self._started.result()
         running: dict[Any, tuple[Any, DumpJob, int]] = {}
-        idle = self._idle(ray, len(jobs))
-        while waiting or running:
+        idle = self._idle(ray, len(waiting))
+        while waiting or running or early.busy:
             while waiting and idle:
                 actor, (job, tries) = idle.pop(), waiting.popleft()
                 stream = actor.run.options(num_returns="streaming").remote(job)
                 running[stream] = (actor, job, tries)
-            ready, _ = ray.wait(list(running), num_returns=1, fetch_local=False)
+            yield from early.outcomes(wait=0.0 if running else _LOOK_SECONDS)
+            timeout = _LOOK_SECONDS if early.busy else None
+            ready = ray.wait(list(running), timeout=timeout, fetch_local=False)[0] if running else []
             for stream in ready:
                 actor, job, tries = running.pop(stream)
                 try:
@@ -96,6 +109,10 @@ class Workers:
                 running[stream] = (actor, replace(job, cells=rest), tries)
                 yield outcome
 
+    def _spare(self, jobs: int) -> int:
+        """Jobs beyond what keeps the actors busy for a while, which this process may take while a local Ray starts."""
+        return max(0, jobs - JOBS_FOR_ACTORS * (self._count or os.cpu_count() or 1)) if self._address is None else 0
+
     def _idle(self, ray: Any, jobs: int) -> list[Any]:
         wanted = min(jobs, self._count or max(1, int(ray.cluster_resources().get("CPU", 1))))
         while len(self._actors) < wanted:
@@ -106,6 +123,42 @@ class Workers:
         actor = ray.remote(num_cpus=1)(_Worker).remote()
         self._actors.append(actor)
         return actor
+
+
+class _HeadStart:
+    """Runs jobs in this process while a local Ray is starting, the shortest first: those seconds would be idle."""
+
+    def __init__(self, waiting: deque[tuple[DumpJob, int]], started: Future[Any], *, spare: int) -> None:
+        self._waiting = waiting
+        self._started = started
+        self._found: Queue[CellOutcome] = Queue()
+        pool = ThreadPoolExecutor(HEAD_START_JOBS)
+        self._threads = [pool.submit(self._work, spare // HEAD_START_JOBS) for _ in range(HEAD_START_JOBS)]
+        pool.shutdown(wait=False)
+
+    @property
+    def busy(self) -> bool:
+        """Whether an outcome may still come."""
+        return not all(thread.done() for thread in self._threads) or not self._found.empty()
+
+    def outcomes(self, wait: float) -> Iterator[CellOutcome]:
+        """What has come in, after waiting that long for the first."""
+        try:
+            yield self._found.get(timeout=wait) if wait else self._found.get_nowait()
+            while True:
+                yield self._found.get_nowait()
+        except Empty:
+            pass
+        for thread in self._threads:
+            if thread.done():
+                thread.result()  # raises what went wrong there
+
+    def _work(self, spare: int) -> None:
+        while spare > 0 and not self._started.done():
+            spare -= 1
+            job, _ = self._waiting.pop()
+            for outcome in dumper_process.run(job):
+                self._found.put(outcome)
 
 
 def _start_ray(address: str | None, count: int | None) -> Any:

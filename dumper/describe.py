@@ -16,7 +16,7 @@ _QUATERNION_JOINTS = {
 def layout(environment):
     """What the orchestrator must know to draw states and actions: sizes, a reference state, the action space."""
     size = _state_size(environment)
-    reference = np.empty(size, dtype=np.float64)
+    reference = environment.read()
     positions, quaternions = size, []
     if environment.kind == "mujoco":
         model = environment.unwrapped.model
@@ -26,8 +26,6 @@ def layout(environment):
         for kind, address in zip(model.jnt_type.tolist(), model.jnt_qposadr.tolist()):
             if kind in _QUATERNION_JOINTS:
                 quaternions.append(address + _QUATERNION_JOINTS[kind])
-    else:
-        environment.read(reference)
     return {
         "kind": environment.kind,
         "state_size": size,

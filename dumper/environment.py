@@ -35,7 +35,6 @@ class Environment:
         self._seeds_by_argument = _takes(self.unwrapped.reset, "seed")
         self.reset()
         self.kind = _kind_of(self.unwrapped)
-        self.read = _reader(self.kind, self.unwrapped)
 
     def reset(self):
         """Start an episode from the fixed seed."""
@@ -56,25 +55,46 @@ class Environment:
             self.unwrapped.state = np.array(state, dtype=np.float64)
 
     def stepper(self, action):
-        """Return a function of the action that gives ``(observation, reward, terminated, truncated)``.
+        """Return a function of the action that gives five values: observation, reward, terminated, truncated, info.
 
         It is chosen once per cell, on the number of values of a trial step, so that the loop pays nothing for it.
         """
         step = self.env.step
 
-        def five(action):
-            observation, reward, terminated, truncated, _ = step(action)
-            return observation, reward, terminated, truncated
-
-        def four(action):
+        def four_made_five(action):
             observation, reward, done, info = step(action)
             # The old time limit sets the key only when it strikes, and says there whether the episode went on.
             limited = info.get("TimeLimit.truncated")
             if limited is None:
-                return observation, reward, done, False
-            return observation, reward, not limited, True
+                return observation, reward, done, False, info
+            return observation, reward, not limited, True, info
 
-        return five if len(step(action)) == 5 else four
+        return step if len(step(action)) == 5 else four_made_five
+
+    def copier(self, rows):
+        """Return a function of ``k`` that copies the state into ``rows[k]``: what the loop calls at every step."""
+        unwrapped = self.unwrapped
+        if self.kind == "mujoco":
+            positions = unwrapped.model.nq
+            qpos_rows, qvel_rows = rows[:, :positions], rows[:, positions:]
+            qpos, qvel = unwrapped.data.qpos, unwrapped.data.qvel  # views of the simulator's own memory
+
+            def copy_mujoco(k):
+                qpos_rows[k] = qpos
+                qvel_rows[k] = qvel
+
+            return copy_mujoco
+
+        def copy_state(k):
+            rows[k] = unwrapped.state
+
+        return copy_state
+
+    def read(self):
+        """The state now."""
+        if self.kind == "mujoco":
+            return np.concatenate([self.unwrapped.data.qpos, self.unwrapped.data.qvel])
+        return np.array(self.unwrapped.state, dtype=np.float64)
 
 
 def make(gym, identifier, arguments):
@@ -122,21 +142,3 @@ def _kind_of(unwrapped):
     if state is not None and np.ndim(state) == 1 and np.asarray(state).dtype.kind == "f":
         return "state"
     raise Unavailable("its state cannot be imposed: it has neither a vector `state` nor MuJoCo's `qpos` and `qvel`")
-
-
-def _reader(kind, unwrapped):
-    if kind == "mujoco":
-        data = unwrapped.data
-        positions = unwrapped.model.nq
-        size = positions + unwrapped.model.nv
-
-        def read_mujoco(out):
-            out[:positions] = data.qpos
-            out[positions:size] = data.qvel
-
-        return read_mujoco
-
-    def read_state(out):
-        out[:] = unwrapped.state
-
-    return read_state

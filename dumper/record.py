@@ -30,7 +30,7 @@ def record(environment, stimulus_path, description):
     arrays["structure"] = _structure(observation)
     for index in range(trajectories):
         environment.impose(states[index])
-        environment.read(arrays["imposed"][index])
+        arrays["imposed"][index] = environment.read()
         _follow(environment, step, _as_arguments(actions[index]), [arrays[name][index] for name in OUTPUTS])
     description["steps"] = trajectories * steps
     return Answer("ok", "", arrays=arrays, meta=description)
@@ -48,9 +48,7 @@ def _try_out(environment, states, actions):
     for state in (states[0], _another(states)):
         environment.impose(state)
         observation = step(_first_action(actions))[0]
-        after = np.empty(states.shape[1], dtype=np.float64)
-        environment.read(after)
-        outcomes.append((after.tobytes(), _as_array(observation).tobytes()))
+        outcomes.append((environment.read().tobytes(), _as_array(observation).tobytes()))
     if outcomes[0] == outcomes[1]:
         raise Incomparable("imposing a state has no effect: two different ones led to the same")
     return step, observation
@@ -82,12 +80,12 @@ def _allocate(states, trajectories, steps, observation):
 
 def _follow(environment, step, actions, outputs):
     states, observations, rewards, terminations, truncations = outputs
-    read = environment.read
+    copy_state = environment.copier(states)
     dtype, shape = observations.dtype, observations.shape[1:]
     k = 0
     try:
         for k, action in enumerate(actions):
-            observation, rewards[k], terminations[k], truncations[k] = step(action)
+            observation, rewards[k], terminations[k], truncations[k], _ = step(action)
             if type(observation) is not np.ndarray:
                 observation = _as_array(observation)
             if observation.dtype != dtype or observation.shape != shape:
@@ -96,7 +94,7 @@ def _follow(environment, step, actions, outputs):
                     % (observation.dtype, observation.shape, k, dtype, shape)
                 )
             observations[k] = observation
-            read(states[k])
+            copy_state(k)
     except Exception:
         if k == 0 or not (terminations[k - 1] or truncations[k - 1]):
             raise

@@ -226,8 +226,7 @@ def test_the_imposed_state_is_a_copy_in_full_precision() -> None:
     made.impose(given)
     given[0] = 7
     assert env.state.tolist() == [0.1, 1 / 3]
-    out = np.empty(2)
-    made.read(out)
+    out = made.read()
     assert out.tolist() == [0.1, 1 / 3]
 
 
