@@ -97,7 +97,7 @@ def test_an_index_that_does_not_answer_is_unreachable() -> None:
 
 
 def test_a_name_that_does_not_resolve_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://index.invalid/simple")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/")
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     monkeypatch.setenv("UV_NO_CACHE", "1")
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
