@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,10 +121,20 @@ def settings_digest() -> str:
     """Digest of what decides where uv looks and what it takes: its variables and its configuration files."""
     variables = sorted((key, value) for key, value in os.environ.items() if _DECIDES.match(key))
     config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    places = [Path("/etc/uv/uv.toml"), config / "uv" / "uv.toml"]
-    places += [folder / name for folder in (Path.cwd(), *Path.cwd().parents) for name in ("uv.toml", "pyproject.toml")]
-    files = [place.read_bytes() for place in places if place.is_file()]
-    return digest(*(text for pair in variables for text in pair), *files)
+    around = (Path.cwd(), *Path.cwd().parents)
+    places = [Path("/etc/uv/uv.toml"), config / "uv" / "uv.toml", *(folder / "uv.toml" for folder in around)]
+    files = [place.read_text(encoding="utf-8", errors="replace") for place in places if place.is_file()]
+    files += [_tool_table(folder / "pyproject.toml") for folder in around]
+    return digest(*(text for pair in variables for text in pair), *filter(None, files))
+
+
+def _tool_table(project: Path) -> str:
+    """What a project says to uv in its ``pyproject.toml``; nothing where there is none."""
+    try:
+        tools = tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
+    except (OSError, ValueError):
+        return ""
+    return json.dumps(tools["uv"], sort_keys=True, default=str) if "uv" in tools else ""
 
 
 def version() -> str:

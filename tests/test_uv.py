@@ -172,3 +172,19 @@ def test_uv_is_found_beside_the_interpreter_or_on_the_path(monkeypatch: pytest.M
     beside = tmp_path / "bin" / "uv"
     beside.write_text("#!/bin/sh\n")
     assert uv.executable() == beside
+
+
+def test_settings_that_decide_what_is_found_are_part_of_the_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plain = uv.settings_digest()
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n')
+    assert uv.settings_digest() == plain, "what is not said to uv decides nothing"
+    (tmp_path / "pyproject.toml").write_text('[tool.uv]\nfind-links = ["a"]\n')
+    said = uv.settings_digest()
+    monkeypatch.setenv("UV_FIND_LINKS", "b")
+    monkeypatch.setenv("UV_HTTP_TIMEOUT", "30")
+    assert len({plain, said, uv.settings_digest()}) == 3
+    monkeypatch.delenv("UV_FIND_LINKS")
+    assert uv.settings_digest() == said, "how long to wait decides nothing"
