@@ -17,6 +17,7 @@ import duckdb
 import psutil
 import pytest
 
+from audit.store import Store
 from tests import tinysim
 
 PINS = ["gymnasium==1.3.0", "numpy<2.4"]
@@ -222,3 +223,9 @@ def release_audit(environment: dict[str, str], tmp_path: Path) -> Program:
 def module_audit(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Program:
     """The program in a folder that the tests of a module share."""
     return Program(folder=tmp_path_factory.mktemp("module"), environment=environment)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "audit.duckdb") as opened:
+        yield opened
