@@ -10,6 +10,11 @@ from typing import Any
 from audit.answers import CellAnswer
 
 
+def now() -> datetime.datetime:
+    """The time as the store keeps it: UTC, without saying so."""
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeRecord:
     """What a release said of an environment's states and actions."""

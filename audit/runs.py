@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import platform
 import socket
 import uuid
@@ -16,7 +15,7 @@ from audit.locks import Release
 from audit.matrix import Against, Matrix
 from audit.matrix_file import MatrixFile
 from audit.plan import Cell
-from audit.records import RunCell, RunRecord, RunRelease
+from audit.records import RunCell, RunRecord, RunRelease, now
 from audit.releases import ReleaseRequest
 
 
@@ -31,7 +30,7 @@ def begun(file: MatrixFile) -> RunRecord:
         pairing="against" if against else str(matrix.pairs),
         against=against,
         reads=comparing.reads(matrix.outputs),
-        started=datetime.datetime.now(datetime.UTC).replace(tzinfo=None),
+        started=now(),
         harness_version=__version__,
         python_version=platform.python_version(),
         uv_version=uv.version(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from analysis.verdicts import Judgement
 from audit.arrays import ArrayFiles
 from audit.errors import StoreError, UsageError
 from audit.failures import Failure
-from audit.records import DumpRecord, NewDump, ProbeRecord, RunCell, RunRecord, RunRelease, StoredArray, Table
+from audit.records import DumpRecord, NewDump, ProbeRecord, RunCell, RunRecord, RunRelease, StoredArray, Table, now
 from audit.stimulus import Stimulus
 
 # No extension is fetched behind the user's back, as one would be on opening another kind of database.
@@ -89,7 +88,7 @@ class Store:
             self._insert_records("failures", run_id, failures)
             self._execute(
                 "UPDATE internal.runs SET finished = ?, exit_code = ? WHERE run_id = ?",
-                [datetime.datetime.now(datetime.UTC).replace(tzinfo=None), exit_code, run_id],
+                [now(), exit_code, run_id],
             )
 
     # Probes, stimuli and dumps
@@ -142,10 +141,9 @@ class Store:
     def put_dump(self, dump: NewDump) -> None:
         """Keep a dump, in one transaction. Its arrays are in their files already."""
         record = dump.record
-        now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
         row = (
             dump.key, record.status, record.reason, record.behaviour, dump.machine, dump.stimulus,
-            json.dumps({**dump.description, "detail": record.detail}), dump.steps, dump.seconds, now,
+            json.dumps({**dump.description, "detail": record.detail}), dump.steps, dump.seconds, now(),
         )  # fmt: skip
         with self._transaction():
             self._execute("INSERT OR REPLACE INTO internal.dumps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)

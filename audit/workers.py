@@ -52,9 +52,8 @@ class Workers:
 
     def __exit__(self, *_: object) -> None:
         if self._started is not None and not self._started.done():
-            self._background.shutdown(
-                wait=False
-            )  # left while Ray was starting: what has started ends with this process
+            # Left while Ray was starting: what has started ends with this process.
+            self._background.shutdown(wait=False)
             return
         self.finish()
         self._background.shutdown(wait=True)

@@ -229,3 +229,9 @@ def module_audit(environment: dict[str, str], tmp_path_factory: pytest.TempPathF
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store(tmp_path / "audit.duckdb") as opened:
         yield opened
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RELEASE_AUDIT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"

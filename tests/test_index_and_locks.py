@@ -4,62 +4,28 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
 import re
 import shutil
-import sys
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from audit import building, index, interpreters, locks, matrix_file, releases, venvs
+from audit import index, locks, matrix_file, releases
 from audit.errors import MatrixError
 from audit.failures import Failure
 from audit.interpreters import Interpreter
 from audit.locks import Lock, Release
 from audit.matrix import GeneratedRow
 from audit.releases import ReleaseRequest
-from audit.venvs import Recipe
+from tests.asked_releases import DAY, HERE, files, request, resolved
 
-HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
-DAY = datetime.date(2024, 6, 1)
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("RELEASE_AUDIT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def fresh_search() -> Iterator[None]:
-    """Forget interpreters found before, and after: PYENV_ROOT changes, and changes back."""
-    interpreters.find.cache_clear()
-    interpreters.find_installed.cache_clear()
-    yield
-    interpreters.find.cache_clear()
-    interpreters.find_installed.cache_clear()
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def row(package: str, versions: str, **more: object) -> GeneratedRow:
     return GeneratedRow.model_validate({"package": package, "versions": versions, **more})
-
-
-def request(*requires: str, pins: tuple[str, ...] = (), day: datetime.date | None = DAY) -> ReleaseRequest:
-    return ReleaseRequest(id="r", requires=requires, pins=pins, python=HERE, exclude_newer=day, series="")
-
-
-def resolved(*requires: str, pins: tuple[str, ...] = ()) -> Release:
-    release = locks.resolve(request(*requires, pins=pins))
-    assert isinstance(release, Release), release
-    return release
-
-
-def files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 # The index
@@ -269,160 +235,3 @@ def test_an_index_that_does_not_answer_is_the_machines_fault(monkeypatch: pytest
     assert isinstance(failure, Failure)
     assert failure.status == "unreachable"
     assert failure.is_infrastructure
-
-
-# Interpreters
-
-
-def planted(folder: Path, version: str, script: str | None = None) -> Path:
-    """A Python of an inactive pyenv: this very one, or a script in its place."""
-    path = folder / "versions" / version / "bin" / "python"
-    path.parent.mkdir(parents=True)
-    if script is None:
-        path.symlink_to(sys.executable)
-    else:
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
-    return path
-
-
-@pytest.mark.usefixtures("fresh_search")
-def test_an_interpreter_of_an_inactive_pyenv_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "managed"))
-    said = 'echo "CPython 3.99.1"'
-    planted(tmp_path, "3.99.0", said)
-    newest = planted(tmp_path, "3.99.10", said)
-    planted(tmp_path, "3.99.2", said)
-    planted(tmp_path, "3.9.99", said)
-    planted(tmp_path, "miniconda-latest", said)
-    found = interpreters.find_installed("3.99")
-    assert found == Interpreter(path=newest, implementation="CPython", version="3.99.1")
-
-
-@pytest.mark.usefixtures("fresh_search")
-def test_an_exact_version_takes_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
-    planted(tmp_path, "3.99.10")
-    exact = planted(tmp_path, "3.99.1")
-    assert interpreters.find_installed("3.99.1").path == exact
-
-
-@pytest.mark.usefixtures("fresh_search")
-def test_one_that_does_not_start_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
-    planted(tmp_path, "3.99.3", "exit 1")
-    (tmp_path / "versions" / "3.99.2" / "bin").mkdir(parents=True)
-    works = planted(tmp_path, "3.99.1")
-    assert interpreters.find_installed("3.99").path == works
-
-
-@pytest.mark.usefixtures("fresh_search")
-def test_none_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
-    with pytest.raises(interpreters.NoInterpreter, match=r"no Python 3\.99 is installed"):
-        interpreters.find_installed("3.99")
-
-
-@pytest.mark.usefixtures("fresh_search")
-def test_a_release_on_a_python_that_nobody_has_is_a_failure() -> None:
-    failure = locks.resolve(replace(request("six"), python="3.99"))
-    assert isinstance(failure, Failure)
-    assert (failure.stage, failure.status) == ("resolve", "unresolved")
-    assert "3.99" in failure.reason
-
-
-def test_what_an_interpreter_says_of_itself(tmp_path: Path) -> None:
-    found = interpreters.ask(Path(sys.executable))
-    assert found is not None
-    assert (found.implementation, found.version) == ("CPython", sys.version.split()[0])
-    assert interpreters.ask(tmp_path / "absent") is None
-    assert interpreters.ask(tmp_path) is None
-
-
-# Virtualenvs
-
-
-def test_a_virtualenv_is_built_once_rebuilt_for_another_recipe_and_removed_when_half_built() -> None:
-    recipe = Recipe.of(resolved("six==1.16.0"))
-    assert not venvs.ready(recipe)
-    assert venvs.ensure(recipe, "r") is None
-    assert venvs.ready(recipe)
-    marker = recipe.folder / "marker"
-
-    marker.touch()
-    assert venvs.ensure(recipe, "r") is None
-    assert marker.exists(), "what is ready is not built again"
-
-    (recipe.folder / "recipe.json").unlink()
-    assert not venvs.ready(recipe)
-    assert venvs.ensure(recipe, "r") is None
-    assert not marker.exists(), "what was half-built is gone"
-    assert venvs.ready(recipe)
-
-    marker.touch()
-    other = replace(recipe, lock=recipe.lock + "\n")
-    assert other.folder == recipe.folder
-    assert not venvs.ready(other)
-    assert venvs.ensure(other, "r") is None
-    assert not marker.exists(), "what was made from another recipe is gone"
-    assert venvs.ready(other)
-    assert not venvs.ready(recipe)
-
-    recipe.executable.unlink()
-    recipe.executable.symlink_to("/nowhere")
-    assert not venvs.ready(other), "its Python has to start"
-
-
-def test_what_does_not_build_is_a_failure_and_leaves_nothing() -> None:
-    good = Recipe.of(resolved("six==1.16.0"))
-    bad = replace(good, lock=re.sub(r"sha256:[0-9a-f]{64}", "sha256:" + "0" * 64, good.lock))
-    failure = venvs.ensure(bad, "r")
-    assert failure is not None
-    assert (failure.subject, failure.stage, failure.status) == ("r", "build", "unbuilt")
-    assert "hash" in failure.reason.lower()
-    assert not bad.folder.exists()
-
-
-class Silent:
-    """Nobody is told."""
-
-    def __init__(self) -> None:
-        self.stages: list[tuple[str, int]] = []
-        self.told: list[str] = []
-
-    def stage(self, name: str, total: int) -> Silent:
-        self.stages.append((name, total))
-        return self
-
-    def __enter__(self) -> Silent:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def __call__(self, text: str) -> None:
-        self.told.append(text)
-
-
-def test_one_release_that_does_not_build_does_not_stop_the_others() -> None:
-    good = resolved("six==1.16.0")
-    broken = replace(good, request=replace(good.request, id="broken"), lock=Lock.from_text("six==1.16.0\n"))
-    reporter = Silent()
-    failures = building.build([good, broken], reporter)
-    assert list(failures) == ["broken"]
-    assert failures["broken"].status == "unbuilt"
-    assert reporter.stages == [("building", 2)]
-    assert sorted(reporter.told) == ["broken: unbuilt", "r"]
-    assert venvs.ready(Recipe.of(good))
-    assert building.build([good], reporter) == {}
-    assert reporter.stages == [("building", 2)], "nothing to do is not a stage"
-
-
-def test_the_recipe_is_saved_beside_the_virtualenv_without_the_environment_of_the_user() -> None:
-    recipe = Recipe.of(resolved("six==1.16.0"))
-    saved = json.loads(recipe.text())
-    assert saved["key"] == recipe.key
-    assert saved["lock"] == recipe.lock
-    assert os.environ["RELEASE_AUDIT_CACHE"] in str(recipe.folder)

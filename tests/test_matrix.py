@@ -1,8 +1,8 @@
+"""The matrix: what is shipped, what is valid, what is not, each mistake with its path and its line."""
+
 from __future__ import annotations
 
-import copy
 import json
-import math
 import re
 from fnmatch import fnmatchcase
 from itertools import combinations
@@ -11,37 +11,14 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
-from ruamel.yaml import YAML
 
 from audit import index, matrix_file, releases
 from audit.errors import EXIT_USAGE, MatrixError, UsageError
 from audit.matrix import OUTPUTS, Against, BoundedStart, ExplicitRow, GeneratedRow, Matrix, NearStart
-from audit.matrix_file import SHIPPED, MatrixFile
+from audit.matrix_file import SHIPPED
+from tests.written_matrices import SMALLEST, outcome, plain, read, written
 
-UNHURRIED = settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=100
-)
 MATRICES = sorted(SHIPPED.glob("*.yaml"))
-SMALLEST = """\
-name: smallest
-python: "3.11"
-releases:
-  - {id: a, requires: ["gymnasium==1.0.0"]}
-environments:
-  - id: CartPole-v1
-"""
-
-
-def written(folder: Path, text: str) -> Path:
-    path = folder / "matrix.yaml"
-    path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    return path
-
-
-def read(folder: Path, text: str) -> MatrixFile:
-    return matrix_file.read(written(folder, text))
 
 
 def problems(folder: Path, text: str) -> tuple[str, ...]:
@@ -54,11 +31,6 @@ def problems(folder: Path, text: str) -> tuple[str, ...]:
 def places(told: tuple[str, ...]) -> list[str]:
     """``releases[0].id, line 4`` of each problem."""
     return [problem.split(": ", 1)[0] for problem in told]
-
-
-def plain(path: Path) -> Any:
-    data = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
-    return json.loads(json.dumps(data, default=str))
 
 
 # What is shipped
@@ -351,136 +323,3 @@ def test_a_matrix_is_found_by_path_by_name_and_without_suffix(tmp_path: Path, mo
 def test_an_unknown_matrix_is_answered_with_those_there_are() -> None:
     with pytest.raises(UsageError, match=r"no matrix 'nothing'.*paper\.yaml.*smoke\.yaml"):
         matrix_file.find("nothing")
-
-
-# Whatever is in the file, nothing but MatrixError and UsageError comes out
-
-
-def outcome(folder: Path, text: str) -> MatrixFile | UsageError:
-    try:
-        return read(folder, text)
-    except UsageError as error:
-        return error
-
-
-def is_refused_or_read(folder: Path, text: str) -> None:
-    found = outcome(folder, text)
-    if isinstance(found, MatrixError):
-        assert found.problems
-        assert all(problem.strip() for problem in found.problems)
-    elif isinstance(found, UsageError):
-        assert "cannot be read" in str(found)
-    else:
-        assert found.matrix.releases
-
-
-VOCABULARY = """
-name description python exclude-newer pins pairs outputs stimulus releases environments id requires versions package
-with series prereleases low high position velocity seed trajectories steps actions start arguments coast against all
-adjacent zero uniform state reward * a gym near bounded explicit generated
-"""
-WORDS = st.sampled_from(VOCABULARY.split())
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    WORDS,
-    st.text(max_size=5),
-    st.just(10**30),
-    st.just("{version}"),
-)
-DATA = st.recursive(
-    SCALARS,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.one_of(WORDS, st.text(max_size=3)), inner, max_size=3)
-    ),
-    max_leaves=8,
-)
-
-
-def as_yaml(data: Any) -> str:
-    """JSON, with YAML's words for what JSON has none for."""
-    text = json.dumps(data, ensure_ascii=True)
-    return re.sub(r"-?\bInfinity\b", ".inf", re.sub(r"\bNaN\b", ".nan", text))
-
-
-def locations(data: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    return [here, *(place for key, value in inside for place in locations(value, (*here, key)))]
-
-
-def replaced(data: Any, place: tuple[Any, ...], value: Any) -> Any:
-    if not place:
-        return value
-    changed = copy.deepcopy(data)
-    inner = changed
-    for key in place[:-1]:
-        inner = inner[key]
-    inner[place[-1]] = value
-    return changed
-
-
-@UNHURRIED
-@given(text=st.text(max_size=60))
-@example(text="? [1, 2]\n: 3\n")
-@example(text="? {a: b}\n: 3\n")
-@example(text="a: &a [*a]\n")
-@example(text="a: !!bool maybe\n")
-@example(text="a: !!int many\n")
-@example(text="a: !!python/object:os.system x\n")
-@example(text="a: 2026-13-01\n")
-@example(text="[" * 3000)
-@example(text="{a: " * 3000)
-@example(text="a: " + "[" * 1000 + "]" * 1000)
-@example(text="\ud800")
-@example(text="a: \x00")
-@example(text="---\na: 1\n---\nb: 2\n")
-def test_any_text_is_read_or_refused(tmp_path: Path, text: str) -> None:
-    is_refused_or_read(tmp_path, text)
-
-
-@UNHURRIED
-@given(data=st.dictionaries(WORDS, DATA, max_size=6))
-def test_any_data_is_read_or_refused(tmp_path: Path, data: Any) -> None:
-    is_refused_or_read(tmp_path, as_yaml(data))
-
-
-FULL = {
-    **plain(SHIPPED / "smoke.yaml"),
-    "pairs": {"against": "a"},
-    "environments": [
-        {"id": "E", "name": "n", "arguments": {"x": 1}, "releases": ["a"], "start": {"low": [0], "high": [1]}},
-        {"id": "F", "coast": 1, "start": {"position": 0, "velocity": 0}},
-    ],
-    "releases": [
-        {"id": "a", "requires": ["six"], "pins": ["numpy<2"], "python": "3.11", "series": "s"},
-        {"package": "six", "versions": ">1", "with": ["numpy"], "id": "six-{version}", "exclude-newer": "2024-01-01"},
-    ],
-}
-
-
-@UNHURRIED
-@given(data=st.data(), value=DATA, explicit_only=st.booleans())
-def test_a_matrix_with_anything_in_place_of_one_part_is_read_or_refused(
-    tmp_path: Path, data: st.DataObject, value: Any, explicit_only: bool
-) -> None:
-    whole = {**FULL, "releases": FULL["releases"][:1]} if explicit_only else FULL
-    place = data.draw(st.sampled_from(locations(whole)))
-    is_refused_or_read(tmp_path, as_yaml(replaced(whole, place, value)))
-
-
-@UNHURRIED
-@given(data=st.data())
-def test_a_matrix_with_characters_lost_or_inserted_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
-    text = (SHIPPED / "smoke.yaml").read_text(encoding="utf-8")
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, min(len(text), start + 12)))
-    inserted = data.draw(st.text(alphabet="[]{}:,-?&*!|>'\"%@`#\n\t ab1", max_size=3))
-    is_refused_or_read(tmp_path, text[:start] + inserted + text[end:])
-
-
-def test_what_the_fuzzing_writes_is_yaml(tmp_path: Path) -> None:
-    assert read(tmp_path, as_yaml(FULL)).matrix.releases[0].python == "3.11"
-    loaded = YAML(typ="safe", pure=True).load(as_yaml({"a": math.inf, "b": -math.inf, "c": [None, True]}))
-    assert loaded == {"a": math.inf, "b": math.inf, "c": [None, True]}
