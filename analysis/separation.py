@@ -31,6 +31,8 @@ class Separation:
     first_step_ulps: float | None
     horizon: float
     horizon_ulps: float | None
+    horizon_grains: float = 0.0
+    """The largest separation in multiples of what a column's typical number can be written in."""
     interface: str = ""
     """A change of shape or dtype, in words that name no direction; empty when there is none."""
 
@@ -51,6 +53,7 @@ def separation(output: str, older: Array, newer: Array) -> Separation:
             first_step_ulps=None,
             horizon=np.inf,
             horizon_ulps=None,
+            horizon_grains=np.inf,
             interface=f"{output} has shapes {shapes[0]} and {shapes[1]}",
         )
     dtypes = sorted((str(older.dtype), str(newer.dtype)))
@@ -66,6 +69,7 @@ def separation(output: str, older: Array, newer: Array) -> Separation:
         first_step_ulps=first_ulps,
         horizon=horizon,
         horizon_ulps=horizon_ulps,
+        horizon_grains=_grains(older, newer),
         interface=interface,
     )
 
@@ -88,6 +92,27 @@ def _largest(older: Array, newer: Array) -> tuple[float, float | None]:
     # The coarser of two dtypes decides what its last place is.
     dtype = min(older.dtype, newer.dtype, key=lambda each: each.itemsize)
     return largest, largest / _last_place(max(abs(left[where]), abs(right[where])), dtype)
+
+
+def _grains(older: Array, newer: Array) -> float:
+    """The largest separation of a column over epsilon times its mean size; infinite where flags or integers differ."""
+    if older.size == 0:
+        return 0.0
+    rows = older.shape[0] * older.shape[1]
+    left, right = older.reshape(rows, -1), newer.reshape(rows, -1)
+    if older.dtype.kind != "f" or newer.dtype.kind != "f":
+        return np.inf if (left != right).any() else 0.0
+    epsilon = float(np.finfo(min(older.dtype, newer.dtype, key=lambda each: each.itemsize)).eps)
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.abs(left - right).astype(np.float64)
+    apart[(left == right) | (np.isnan(left) & np.isnan(right))] = 0.0
+    apart[np.isnan(apart)] = np.inf
+    sizes = np.maximum(
+        *(np.where(np.isfinite(each), np.abs(each), 0).mean(axis=0, dtype=np.float64) for each in (left, right))
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        grains = apart.max(axis=0, initial=0.0) / (epsilon * sizes)
+    return float(np.nan_to_num(grains, nan=0.0, posinf=np.inf).max(initial=0.0))
 
 
 def _last_place(value: float, dtype: np.dtype[Any]) -> float:

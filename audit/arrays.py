@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,16 @@ from audit import folders
 from audit.digests import array_digest
 from audit.errors import StoreError
 
+REMEMBERED_BYTES = 192 * 2**20
+"""Of arrays that were read last: both sides of the largest comparison in a shipped matrix."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayFiles:
     """The folder beside a database that holds its arrays."""
 
     folder: Path
+    _recent: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def put(self, array: NDArray[Any]) -> str:
         """Keep an array; equal arrays are kept once. Return its digest."""
@@ -32,7 +36,20 @@ class ArrayFiles:
         return digest
 
     def get(self, digest: str) -> NDArray[Any]:
-        """The array with that digest. One that is damaged is removed, so that it is made anew."""
+        """The array with that digest, read-only. One that is damaged is removed, so that it is made anew.
+
+        The last few are remembered: a release is compared with several others, one after the other.
+        """
+        array = self._recent.pop(digest, None)
+        if array is None:
+            array = self._read(digest)
+            array.flags.writeable = False
+        self._recent[digest] = array
+        while sum(each.nbytes for each in self._recent.values()) > REMEMBERED_BYTES:
+            del self._recent[next(iter(self._recent))]
+        return array
+
+    def _read(self, digest: str) -> NDArray[Any]:
         path = self._path(digest)
         try:
             with path.open("rb") as file:

@@ -15,8 +15,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+import numpy as np
 
+from analysis.yardstick import THRESHOLD
 from audit import __version__, matrix_file, pipeline, preview, summary, uv
+from audit import sensitivity as sensing
 from audit.console import Screen
 from audit.doctor import checks
 from audit.errors import (
@@ -41,9 +44,16 @@ _MEANINGS = {
     EXIT_INCOMPLETE: "The audit is not complete: run the same command again, it continues where this one was",
 }
 
+_BLIND = "The audit is blind: a fault that was planted was not seen, so what it calls the same may not be"
+
 _database = click.option(
     "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
     help="The database; its arrays lie beside it.",
+)  # fmt: skip
+
+_timeout = click.option(
+    "--timeout", type=click.FloatRange(min=0.1), default=300.0, show_default=True,
+    help="Seconds that one cell may take.",
 )  # fmt: skip
 
 
@@ -59,8 +69,7 @@ def commands() -> None:
 @click.option("--check", is_flag=True, help="Exit with 1 when something changed or broke, for CI.")
 @click.option("--address", help="A running Ray cluster; default: RAY_ADDRESS, else a local one.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Releases dumped at the same time; default: one a core.")
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=300.0, show_default=True,
-              help="Seconds that one cell may take.")  # fmt: skip
+@_timeout
 def run(matrix: str, database: Path, check: bool, address: str | None, jobs: int | None, timeout: float) -> int:
     """Audit MATRIX: a path, or a name in matrices/."""
     began = time.monotonic()
@@ -70,11 +79,13 @@ def run(matrix: str, database: Path, check: bool, address: str | None, jobs: int
         result = pipeline.audit(file, Tools(store=store, runner=runner, reporter=screen, timeout=timeout))
         told = summary.summarise(store, result.run_id)
     seconds = time.monotonic() - began
-    screen.summary(told, dumped=result.dumped, reused=result.reused, seconds=seconds, query=_query_command(database))
+    counts = {"dumped": result.dumped, "reused": result.reused, "checked": result.checked}
+    screen.summary(told, **counts, seconds=seconds, query=_query_command(database))
     code = result.exit_code
     if code == EXIT_COMPLETE and check and (told.counts.get("changed") or told.broken):
         code = EXIT_CHANGED
-    screen.note(f"\n{_MEANINGS[code]} (exit code {code})")
+    meaning = _BLIND if result.blind else _MEANINGS[code]
+    screen.note(f"\n{meaning} (exit code {code})")
     return code
 
 
@@ -116,6 +127,61 @@ def query(sql: str, database: Path, form: str, output: Path | None) -> int:
         click.echo(text, nl=False)
     else:
         output.write_text(text, encoding="utf-8")
+    return EXIT_COMPLETE
+
+
+@commands.command()
+@click.argument("matrix")
+@_database
+@_timeout
+def sensitivity(matrix: str, database: Path, timeout: float) -> int:
+    """Show how small a change would be seen: plant faults in the baseline of MATRIX, from 1e-12 to 1e-1."""
+    screen = Screen()
+    file = matrix_file.read(matrix_file.find(matrix))
+    with Store(database) as store, Workers(None, None) as runner:
+        found = sensing.measure(file, Tools(store=store, runner=runner, reporter=screen, timeout=timeout))
+    screen.table(
+        ("environment", "constant", "seen from", *(f"{magnitude:.0e}" for magnitude in sensing.MAGNITUDES)),
+        [
+            (
+                each.environment,
+                each.constant or each.reason,
+                f"{each.smallest:.0e}" if each.smallest is not None else "never",
+                *("" if ratio is None else f"{ratio:.1e}" for ratio in each.ratios),
+            )
+            for each in found
+        ],
+    )
+    screen.note(f"Ratios; from {THRESHOLD:g} on a change is seen. Kept in the view sensitivity")
+    return EXIT_COMPLETE
+
+
+@commands.command()
+@click.argument("matrix")
+@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@_database
+@click.option("--environment", "environments", multiple=True, help="Only this one; may be given again.")
+def figure(matrix: str, output: Path, database: Path, environments: tuple[str, ...]) -> int:
+    """Draw how amplified pairs of MATRIX separate, step by step, into OUTPUT.svg or .png."""
+    from analysis import figures  # drawing takes a second to import, and nothing else needs it
+
+    if output.suffix not in figures.SUFFIXES:
+        raise UsageError(f"{output} must end in {' or '.join(figures.SUFFIXES)}")
+    name = matrix_file.read(matrix_file.find(matrix)).matrix.name
+    with Store(database, read_only=True) as store:
+        rows = store.query(
+            "SELECT environment, older, newer, curve FROM certificates WHERE matrix = ? AND adjacent"
+            " AND (len(?) = 0 OR environment IN (SELECT unnest(?))) ORDER BY environment, older, newer",
+            [name, list(environments), list(environments)],
+        ).rows
+    if not rows:
+        raise UsageError(f"no neighbouring pair of {name} is amplified there: there is nothing to draw")
+    curves = [
+        figures.Curve(environment=environment, pair=f"{older} → {newer}", separation=np.array(curve))
+        for environment, older, newer, curve in rows
+    ]
+    figures.separation_figure(curves, output)
+    Screen().note(f"{len(curves)} pairs drawn into {output}")
     return EXIT_COMPLETE
 
 

@@ -26,9 +26,10 @@ from audit.summary import Group, Summary
 
 VERDICTS = {
     "identical": ("=", "green", "the same bits"),
-    "rounding": ("≈", "cyan", "float noise, at the first step and over the horizon"),
-    "amplified": ("~", "yellow", "float noise at the first step that the dynamics then amplified"),
-    "changed": ("✗", "bold red", "apart at the first step after a state that both were handed"),
+    "rounding": ("≈", "cyan", "apart by no more than one last place of the input can do, at every forced step"),
+    "amplified": ("~", "yellow", "rounding at every forced step, which the dynamics then amplified"),
+    "changed": ("✗", "bold red", "beyond the yardstick one step after a state that both were handed"),
+    "nondeterministic": ("!", "magenta", "a release does not reproduce itself"),
     "incomparable": ("?", "magenta", "the two did not start from the same state"),
     "unavailable": ("·", "dim", "one of the two does not have it, or cannot run it"),
 }
@@ -100,7 +101,7 @@ class Screen:
         else:
             Console(highlight=False, width=_WIDEST).print(table, crop=False)
 
-    def summary(self, summary: Summary, *, dumped: int, reused: int, seconds: float, query: str) -> None:
+    def summary(self, summary: Summary, *, dumped: int, reused: int, checked: int, seconds: float, query: str) -> None:
         """Print what a run came to."""
         self._out.print()
         for group in summary.groups:
@@ -110,7 +111,9 @@ class Screen:
             sign, style, meaning = VERDICTS[verdict]
             self._out.print(Text.assemble((f"  {sign} {verdict}", style), f": {meaning}"))
         self._changes(summary)
+        self._unexplained(summary)
         self._missing(summary)
+        self._exercised(summary)
         counted = ", ".join(f"{summary.counts[verdict]} {verdict}" for verdict in signs) or "none"
         total = sum(summary.counts.values())
         self._out.print(f"\n[bold]{total} pairs[/]: {counted}", soft_wrap=True)
@@ -120,7 +123,7 @@ class Screen:
                 "does not read: see the view separations",
                 soft_wrap=True,
             )
-        self._out.print(f"{dumped} dumped now, {reused} known from before, {seconds:.1f} s")
+        self._out.print(f"{dumped} dumped now, {reused} known from before, {checked} control runs, {seconds:.1f} s")
         self._next_queries(summary, query)
 
     def _verdicts(self, summary: Summary, group: Group) -> None:
@@ -160,6 +163,29 @@ class Screen:
             )
         if len(changed) > _LISTED:
             self._out.print(f"  and {len(changed) - _LISTED} more: query the view changes")
+
+    def _unexplained(self, summary: Summary) -> None:
+        if summary.unexplained:
+            self._out.print("\n[bold yellow]Amplified, and no twin explains it[/]: look at these:")
+        for line in summary.unexplained[:_LISTED]:
+            told = f"  {line.environment}: {line.older} → {line.newer}: {_short(line.reason)}"
+            self._out.print(Text(told), soft_wrap=True)
+        if len(summary.unexplained) > _LISTED:
+            self._out.print(f"  and {len(summary.unexplained) - _LISTED} more: query the view certificates")
+
+    def _exercised(self, summary: Summary) -> None:
+        """Print what identical and rounding claim, and no more than that."""
+        if summary.exercised:
+            self._out.print("\n[bold]Exercised[/] (a verdict claims no more):")
+        for each in summary.exercised:
+            self._out.print(Text(f"  {each.environment}: {readable(each.coverage, 400)}"), soft_wrap=True)
+        for each in summary.exercised:
+            if each.planted == "missed":
+                told = f"  BLIND: {each.environment}: a fault planted in {each.constant} was not seen"
+                self._out.print(Text(told, "bold red"), soft_wrap=True)
+            if each.reproduced == "no":
+                told = f"  {each.environment}: the baseline does not reproduce itself: {_short(each.reason)}"
+                self._out.print(Text(told, "bold red"), soft_wrap=True)
 
     def _missing(self, summary: Summary) -> None:
         if summary.missing:

@@ -20,12 +20,13 @@ from pathlib import Path
 
 from audit import answers, folders, machine, venvs
 from audit.answers import CellAnswer, DamagedAnswer
+from audit.attachments import Attachment
 from audit.digests import digest
 from audit.failures import Failure, readable
 from audit.stimulus import Stimulus
 from audit.venvs import Recipe
 
-PROTOCOL = 1
+PROTOCOL = 2
 DUMPER = Path(__file__).resolve().parent.parent / "dumper"
 
 TRIES = 2
@@ -56,27 +57,49 @@ _QUIET = {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellTask:
-    """One environment to be served."""
+class Plant:
+    """A fault to plant: a constant (the first that acts, where none is named) and what to multiply it by."""
 
+    factor: float
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellTask:
+    """One thing to be asked about one environment."""
+
+    task: str
+    """``probe``, ``bank`` or ``dump``."""
+    label: str
+    """What the answer is found by; one release is asked each label once in a job."""
     environment: str
-    id: str
+    kind: str
+    """``mjcf``, ``dm_control``, ``adapter``, or the module with which an id is registered."""
+    source: str
     arguments: str
     """Keyword arguments of the constructor, as JSON."""
-    stimulus: Stimulus | None
-    """``None`` for a probe."""
+    attachment: Attachment | None
+    given: bytes | None
+    """An npz; ``None`` for a probe."""
+    stimulus: Stimulus | None = None
+    """What a dump has to answer to; its payload is ``given``."""
+    plant: Plant | None = None
+
+    @property
+    def steps(self) -> int:
+        """Steps that it takes, as far as is known beforehand."""
+        return self.stimulus.steps if self.stimulus is not None else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpJob:
-    """All that one release is asked, and all that a worker needs to ask it."""
+    """All that one process of a release is asked, and all that a worker needs to ask it."""
 
     release: str
     recipe: Recipe
-    api: str
+    api: str | None
+    """The module through which environments are made, where there is one for all of them."""
     expect: dict[str, str]
-    task: str
-    """``probe`` or ``dump``."""
     cells: tuple[CellTask, ...]
     timeout: float
 
@@ -87,14 +110,15 @@ class CellOutcome:
 
     release: str
     environment: str
+    label: str
     result: CellAnswer | Failure
     seconds: float
     machine: str
 
     @property
     def identifier(self) -> str:
-        """``release/environment``."""
-        return f"{self.release}/{self.environment}"
+        """``release/label``."""
+        return f"{self.release}/{self.label}"
 
 
 @cache
@@ -178,15 +202,20 @@ def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Generator[CellOutcome | _
 def _write_request(folder: Path, job: DumpJob, cells: Sequence[CellTask]) -> list[Path]:
     asked, paths = [], []
     for index, cell in enumerate(cells):
-        stimulus = folder / f"{index}.stimulus.npz"
-        if cell.stimulus is not None:
-            stimulus.write_bytes(cell.stimulus.payload)
+        given = folder / f"{index}.given.npz"
+        if cell.given is not None:
+            given.write_bytes(cell.given)
         paths.append(folder / f"{index}.answer.npz")
         asked.append(
             {
-                "environment": cell.id,
+                "task": cell.task,
+                "environment": cell.source,
+                "kind": cell.kind,
+                "source": cell.source,
                 "arguments": json.loads(cell.arguments),
-                "stimulus": str(stimulus),
+                "files": _unpack(cell, folder / f"{index}.files"),
+                "given": str(given),
+                "plant": {"name": cell.plant.name, "factor": cell.plant.factor} if cell.plant else None,
                 "answer": str(paths[-1]),
             }
         )
@@ -194,12 +223,22 @@ def _write_request(folder: Path, job: DumpJob, cells: Sequence[CellTask]) -> lis
         "protocol": PROTOCOL,
         "api": job.api,
         "expect": job.expect,
-        "task": job.task,
         "imported": str(folder / "imported"),
         "cells": asked,
     }
     (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
     return paths
+
+
+def _unpack(cell: CellTask, folder: Path) -> dict[str, str]:
+    """Write the files that the environment is made of; say where its source lies."""
+    if cell.attachment is None:
+        return {}
+    for name, data in cell.attachment.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return {cell.source: str(folder / cell.attachment.main)}
 
 
 def _start(folder: Path, job: DumpJob) -> subprocess.Popen[bytes]:
@@ -247,7 +286,7 @@ def _describe(folder: Path, child: subprocess.Popen[bytes], happened: str, secon
 
 def _outcome(job: DumpJob, cell: CellTask, path: Path) -> CellOutcome:
     try:
-        answer = answers.read(path, cell.id, cell.stimulus)
+        answer = answers.read(path, cell.task, cell.source, cell.stimulus)
     except DamagedAnswer as error:
         return _failed(job, cell, _Trouble(status="damaged", reason=str(error)))
     if answer.status == "failed":
@@ -255,6 +294,7 @@ def _outcome(job: DumpJob, cell: CellTask, path: Path) -> CellOutcome:
     return CellOutcome(
         release=job.release,
         environment=cell.environment,
+        label=cell.label,
         result=answer,
         seconds=answer.seconds,
         machine=machine.here().digest,
@@ -263,8 +303,8 @@ def _outcome(job: DumpJob, cell: CellTask, path: Path) -> CellOutcome:
 
 def _failed(job: DumpJob, cell: CellTask, trouble: _Trouble) -> CellOutcome:
     failure = Failure(
-        subject=f"{job.release}/{cell.environment}",
-        stage=job.task,
+        subject=f"{job.release}/{cell.label}",
+        stage=cell.task,
         status=trouble.status,
         reason=trouble.reason,
         exit_code=trouble.exit_code,
@@ -275,6 +315,7 @@ def _failed(job: DumpJob, cell: CellTask, trouble: _Trouble) -> CellOutcome:
     return CellOutcome(
         release=job.release,
         environment=cell.environment,
+        label=cell.label,
         result=failure,
         seconds=trouble.seconds,
         machine=machine.here().digest,

@@ -1,16 +1,18 @@
-"""The dumping stage: cells to dumps, those in the store as they are, the others run now and stored one by one."""
+"""The dumping stage: recordings to dumps, those in the store as they are, the others run now and stored one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from audit import plan
+from analysis import yardstick
+from analysis.yardstick import Forced
+from audit import building, plan
 from audit.answers import CellAnswer
 from audit.digests import digest
 from audit.dumper_process import CellOutcome
 from audit.failures import Failure
-from audit.plan import Cell
+from audit.plan import Recording
 from audit.records import DumpRecord, NewDump, StoredArray
 from audit.stimulus import Stimulus
 from audit.store import Store
@@ -19,10 +21,12 @@ from audit.tools import Tools
 RAISED = "raised"
 """Status of a cell at which the release's own code raised an exception, as it will again."""
 
+_YARDSTICK_OUTPUTS = ("state", "observation", "reward")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dumped:
-    """A cell's dump."""
+    """What a recording came to."""
 
     key: str
     record: DumpRecord
@@ -31,26 +35,42 @@ class Dumped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dumps:
-    """What the stage came to, by cell."""
+    """What the stage came to, by identifier."""
 
-    by_cell: Mapping[str, Dumped]
+    dumped: Mapping[str, Dumped]
     failures: tuple[Failure, ...]
+    """Of recordings that have no dump, and of those whose dump says that the release raises."""
 
 
-def keys(cells: Sequence[Cell], stimuli: Mapping[str, Stimulus]) -> dict[str, str]:
-    """The keys of the cells whose environment has a stimulus, by cell."""
-    drawn = [cell for cell in cells if cell.environment.title in stimuli]
-    return {cell.identifier: cell.key(stimuli[cell.environment.title]) for cell in drawn}
+def known(recordings: Sequence[Recording], store: Store) -> dict[str, Dumped]:
+    """The dumps that the store has, by identifier."""
+    keys = {each.identifier: each.key for each in recordings}
+    found = store.dumps(keys.values())
+    return {name: Dumped(key=key, record=found[key], reused=True) for name, key in keys.items() if key in found}
 
 
-def known(cell_keys: Mapping[str, str], store: Store) -> dict[str, Dumped]:
-    """The dumps that the store has, by cell."""
-    found = store.dumps(cell_keys.values())
-    return {name: Dumped(key=key, record=found[key], reused=True) for name, key in cell_keys.items() if key in found}
+def dump(recordings: Sequence[Recording], unbuilt: Mapping[str, Failure], tools: Tools) -> Dumps:
+    """Dump what is not in the store. Recordings with the same key are the same: one is run and the others have it."""
+    there = known(recordings, tools.store)
+    missing = [each for each in recordings if each.identifier not in there]
+    if missing:
+        tools.runner.prepare()
+    unbuilt = {
+        **unbuilt,
+        **building.build(
+            [each.cell.release for each in missing if each.cell.release.id not in unbuilt], tools.reporter
+        ),
+    }
+    runnable = [each for each in missing if each.cell.release.id not in unbuilt]
+    fresh = _run_leaders(runnable, tools)
+    return Dumps(
+        dumped={**there, **fresh.dumped},
+        failures=(*unbuilt.values(), *fresh.failures, *_remembered_failures(there)),
+    )
 
 
-def remembered_failures(dumped: Mapping[str, Dumped]) -> list[Failure]:
-    """The cells of which the store knows that the release raises: a package's own failure is not tried again."""
+def _remembered_failures(dumped: Mapping[str, Dumped]) -> list[Failure]:
+    """Where the store knows that the release raises: a package's own failure is not tried again."""
     return [
         Failure(
             subject=name,
@@ -64,45 +84,42 @@ def remembered_failures(dumped: Mapping[str, Dumped]) -> list[Failure]:
     ]
 
 
-def dump(cells: Sequence[Cell], cell_keys: Mapping[str, str], stimuli: Mapping[str, Stimulus], tools: Tools) -> Dumps:
-    """Dump the cells. Those with the same key are the same: one of them is run, the others have its dump."""
-    leaders: dict[str, Cell] = {}
-    for cell in cells:
-        leaders.setdefault(cell_keys[cell.identifier], cell)
-    fresh, failed = _run(list(leaders.values()), cell_keys, stimuli, tools)
-    by_cell: dict[str, Dumped] = {}
+def _run_leaders(recordings: Sequence[Recording], tools: Tools) -> Dumps:
+    leaders: dict[str, Recording] = {}
+    for each in recordings:
+        leaders.setdefault(each.key, each)
+    fresh, failed = _run(list(leaders.values()), tools)
+    dumped: dict[str, Dumped] = {}
     failures: list[Failure] = []
-    for cell in cells:
-        key = cell_keys[cell.identifier]
-        leader = leaders[key].identifier
-        if key in fresh:
-            by_cell[cell.identifier] = Dumped(key=key, record=fresh[key], reused=cell.identifier != leader)
+    for each in recordings:
+        leader = leaders[each.key].identifier
+        if each.key in fresh:
+            dumped[each.identifier] = Dumped(key=each.key, record=fresh[each.key], reused=each.identifier != leader)
         if leader in failed:
-            failures.append(replace(failed[leader], subject=cell.identifier))
-    return Dumps(by_cell=by_cell, failures=tuple(failures))
+            failures.append(replace(failed[leader], subject=each.identifier))
+    return Dumps(dumped=dumped, failures=tuple(failures))
 
 
-def _run(
-    cells: Sequence[Cell], cell_keys: Mapping[str, str], stimuli: Mapping[str, Stimulus], tools: Tools
-) -> tuple[dict[str, DumpRecord], dict[str, Failure]]:
-    """Records by key, failures by cell."""
+def _run(recordings: Sequence[Recording], tools: Tools) -> tuple[dict[str, DumpRecord], dict[str, Failure]]:
+    """Records by key, failures by identifier."""
     fresh: dict[str, DumpRecord] = {}
     failed: dict[str, Failure] = {}
-    if not cells:
+    if not recordings:
         return fresh, failed
-    with tools.reporter.stage("dumping", len(cells)) as done:
-        for outcome in tools.runner.run(plan.jobs("dump", cells, stimuli, tools.timeout)):
+    by_name = {each.identifier: each for each in recordings}
+    jobs = plan.jobs([(each.cell, each.asked()) for each in recordings], tools.timeout)
+    with tools.reporter.stage("dumping", len(recordings)) as done:
+        for outcome in tools.runner.run(jobs):
             name = outcome.identifier
-            key, given = cell_keys[name], stimuli[outcome.environment]
+            wanted = by_name[name]
             if isinstance(outcome.result, Failure):
                 failed[name] = outcome.result
                 if outcome.result.status == RAISED:
-                    fresh[key] = _keep(tools.store, key, given, outcome, _as_answer(outcome.result))
+                    fresh[wanted.key] = _keep(tools.store, wanted, outcome, _as_answer(outcome.result))
                 done(f"{name}: {outcome.result.status}")
             else:
-                fresh[key] = _keep(tools.store, key, given, outcome, outcome.result)
-                done(name if fresh[key].status == "ok" else f"{name}: {fresh[key].status}")
-    tools.runner.finish()
+                fresh[wanted.key] = record = _keep(tools.store, wanted, outcome, outcome.result)
+                done(name if record.status == "ok" else f"{name}: {record.status}")
     return fresh, failed
 
 
@@ -110,7 +127,7 @@ def _as_answer(failure: Failure) -> CellAnswer:
     return CellAnswer(status=failure.status, reason=failure.reason, detail=failure.stderr_tail)
 
 
-def _keep(store: Store, key: str, given: Stimulus, outcome: CellOutcome, answer: CellAnswer) -> DumpRecord:
+def _keep(store: Store, wanted: Recording, outcome: CellOutcome, answer: CellAnswer) -> DumpRecord:
     """Arrays to files, then the dump to the database."""
     outputs = {
         name: StoredArray(digest=store.arrays.put(array), dtype=str(array.dtype), shape=array.shape)
@@ -125,13 +142,25 @@ def _keep(store: Store, key: str, given: Stimulus, outcome: CellOutcome, answer:
     store.put_dump(
         NewDump(
             record=record,
-            key=key,
+            key=wanted.key,
             machine=outcome.machine,
-            stimulus=given.digest,
+            stimulus=wanted.stimulus.digest,
             outputs=outputs,
             description=answer.meta,
             steps=answer.steps,
             seconds=outcome.seconds,
+            null_ratio=_null_ratio(answer, wanted.stimulus) if behaviour is not None else None,
         )
     )
     return record
+
+
+def _null_ratio(answer: CellAnswer, given: Stimulus) -> float | None:
+    """The release against its own nudged copies, the largest over outputs."""
+    if "nudged" not in given.batches:
+        return None
+    arrays = answer.arrays
+    return max(
+        yardstick.null_ratio(Forced.of(arrays[f"forced.{output}"], arrays[f"nudged.{output}"]))
+        for output in _YARDSTICK_OUTPUTS
+    )

@@ -57,18 +57,24 @@ class Layout:
     """A state vector (positions first, then velocities) and an action space."""
 
     kind: str
-    state_size: Annotated[int, Field(ge=1)]
+    state_size: Annotated[int, Field(ge=0)]
     positions: int
     quaternions: tuple[Annotated[int, Field(ge=0)], ...]
     """Where in the state a unit quaternion begins."""
     reference: tuple[float, ...]
     """The state that the environment starts from."""
     action: ActionSpace
+    evidence: Literal["forced", "replayed", "table"] = "forced"
+    """How its state is handed over: imposed, or only by a seed, or not needed because all transitions are told."""
+    rows: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    """Transitions of a table."""
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Layout:
         if len(self.reference) != self.state_size or not 0 <= self.positions <= self.state_size:
             raise ValueError(f"a state of {self.state_size} entries, a reference of {len(self.reference)}")
+        if self.state_size == 0 and self.evidence == "forced":
+            raise ValueError("a state without entries cannot be imposed")
         if any(first + 4 > self.state_size for first in self.quaternions):
             raise ValueError("a quaternion reaches beyond the state")
         return self

@@ -8,13 +8,14 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from pathlib import PurePath
 from typing import Annotated, Any, Literal, get_args
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
-Output = Literal["state", "observation", "reward", "terminated", "truncated"]
+Output = Literal["state", "observation", "reward", "terminated", "truncated", "reset", "spaces"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
 
 _PYTHON = re.compile(r"3\.\d+(\.\d+)?")
@@ -77,6 +78,7 @@ def _day(value: datetime.date) -> datetime.date:
 
 
 Day = Annotated[datetime.date, AfterValidator(_day)]
+Step = Annotated[int, Field(ge=0)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 RequirementText = Annotated[str, AfterValidator(_requirement)]
 PythonVersion = Annotated[str, BeforeValidator(_python_text), AfterValidator(_python)]
@@ -179,20 +181,82 @@ class StimulusSpec(_Model):
     start: Start = Field(default=NearStart(position=0.05, velocity=0.05))
 
 
-class EnvironmentRow(_Model):
-    """What is stepped: an id registered with gym or gymnasium (`module:Id-v0` imports the module first)."""
+class BankSpec(_Model):
+    """The states from which single steps are forced, made on the baseline release."""
 
-    id: str = Field(min_length=1)
+    states: int = Field(
+        default=512,
+        ge=0,
+        le=100_000,
+        description="Visited, in range and sought; 0: only those that trajectories start from.",
+    )
+    seed: int = Field(default=0, ge=0)
+    nudges: int = Field(default=4, ge=2, le=64, description="Copies of each state, moved by one last place.")
+    budget: int = Field(default=20_000, ge=0, description="States that the search may look at, per environment.")
+    file: str | None = Field(default=None, description="Your own states: an npz with `states` and perhaps `actions`.")
+
+
+def _bank(value: Any) -> Any:
+    return {"file": value} if isinstance(value, str) else value
+
+
+Bank = Annotated[BankSpec, BeforeValidator(_bank)]
+
+_DM_CONTROL = re.compile(r"[a-z0-9_]+/[a-z0-9_]+")
+
+Kind = Literal["registered", "mjcf", "dm_control", "adapter"]
+
+
+class EnvironmentRow(_Model):
+    """What is stepped: one of `id`, `mjcf`, `dm_control` and `adapter`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": [kind]} for kind in ("id", "mjcf", "dm_control", "adapter")]}
+    )
+
+    id: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Registered with gym or gymnasium; `module:Id-v0` imports the module.",
+    )
+    mjcf: str | None = Field(default=None, min_length=1, description="A MuJoCo model file, straight on the bindings.")
+    dm_control: str | None = Field(default=None, description="A task of the suite: `domain/task`.", alias="dm_control")
+    adapter: str | None = Field(default=None, min_length=1, description="A Python file of your own, which steps it.")
     name: Identifier | None = Field(default=None, description="Name in results, where one id appears more than once.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments of the constructor.")
     releases: tuple[str, ...] = Field(default=("*",), min_length=1, description="Ids of releases, or patterns.")
     start: Start | None = Field(default=None, description="Initial states; default: the stimulus's.")
     coast: int | None = Field(default=None, description="The action that does least, where actions are discrete.")
+    bank: Bank | None = Field(default=None, description="Forced states; default: the matrix's.")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> EnvironmentRow:
+        if sum(each is not None for each in (self.id, self.mjcf, self.dm_control, self.adapter)) != 1:
+            raise ValueError("give exactly one of id, mjcf, dm_control and adapter")
+        if self.dm_control is not None and not _DM_CONTROL.fullmatch(self.dm_control):
+            raise ValueError(f"{self.dm_control!r} is not a task; write it like 'walker/walk'")
+        return self
+
+    @property
+    def kind(self) -> Kind:
+        """Which of the four it is."""
+        if self.mjcf is not None:
+            return "mjcf"
+        if self.dm_control is not None:
+            return "dm_control"
+        return "adapter" if self.adapter is not None else "registered"
+
+    @property
+    def source(self) -> str:
+        """The id, path or task."""
+        return self.id or self.mjcf or self.dm_control or self.adapter or ""
 
     @property
     def title(self) -> str:
         """The name under which results appear."""
-        return self.name or self.id
+        if self.name is not None:
+            return self.name
+        return self.source if self.kind in ("registered", "dm_control") else PurePath(self.source).stem
 
 
 class Against(_Model):
@@ -218,5 +282,14 @@ class Matrix(_Model):
         description="Outputs that the verdict reads; the others are recorded all the same.",
     )
     stimulus: StimulusSpec = Field(default_factory=StimulusSpec)
+    growth_window: tuple[Step, Step] | None = Field(
+        default=None,
+        description="Steps between which growth is fitted; default: from off the last place to saturation.",
+    )
+    bank: Bank = Field(default_factory=BankSpec, description="Forced states; or the path of an npz with your own.")
+    baseline: str | None = Field(
+        default=None,
+        description="Release on which banks are made; default: the oldest that has the environment.",
+    )
     releases: tuple[Row, ...] = Field(min_length=1)
     environments: tuple[EnvironmentRow, ...] = Field(min_length=1)

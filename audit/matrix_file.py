@@ -121,7 +121,7 @@ def _cross_check(data: dict[Any, Any]) -> list[Problem]:
     rows, environments = _dicts(data.get("releases")), _dicts(data.get("environments"))
     explicit = [(index, row["id"]) for index, row in rows if "package" not in row and isinstance(row.get("id"), str)]
     problems += _repeated("releases", "id", explicit)
-    titles = [(index, row.get("name") or row.get("id")) for index, row in environments]
+    titles = [(index, row.get("name") or row.get("id") or row.get("dm_control")) for index, row in environments]
     problems += _repeated("environments", "id", [(i, t) for i, t in titles if isinstance(t, str)])
     if any("package" in row for _, row in rows):
         return problems  # ids of generated rows are known only when the index has been asked
@@ -131,6 +131,9 @@ def _cross_check(data: dict[Any, Any]) -> list[Problem]:
         for position, pattern in enumerate(patterns if isinstance(patterns, list) else ()):
             if isinstance(pattern, str) and not any(fnmatchcase(identifier, pattern) for identifier in ids):
                 problems.append((("environments", index, "releases", position), f"{pattern!r} matches no release"))
+    baseline = data.get("baseline")
+    if isinstance(baseline, str) and baseline not in ids:
+        problems.append((("baseline",), f"{baseline!r} is not the id of a release"))
     pairs = data.get("pairs")
     if isinstance(pairs, dict) and isinstance(pairs.get("against"), str) and pairs["against"] not in ids:
         problems.append((("pairs", "against"), f"{pairs['against']!r} is not the id of a release"))

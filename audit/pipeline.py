@@ -11,14 +11,32 @@ the others' results. Whatever is in the store already is not done again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from audit import building, comparing, drawing, dumping, locks, plan, probing, releases, runs
+from audit import (
+    attachments,
+    certifying,
+    comparing,
+    controls,
+    drawing,
+    dumping,
+    locks,
+    parting,
+    plan,
+    probing,
+    releases,
+    runs,
+)
+from audit.drawing import Drawn
+from audit.dumping import Dumps
 from audit.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, IndexUnreachable
 from audit.failures import Failure
 from audit.locks import Release
+from audit.matrix import Matrix
 from audit.matrix_file import MatrixFile
+from audit.parting import Parted
+from audit.plan import Cell, Recording
 from audit.records import RunCell, RunRecord
 from audit.releases import ReleaseRequest
 from audit.tools import Reporter, Tools, at_once
@@ -31,56 +49,69 @@ class AuditResult:
     run_id: str
     dumped: int
     reused: int
+    checked: int
+    """Controls, twins and second looks that were run besides."""
     failures: tuple[Failure, ...]
+    blind: tuple[str, ...]
+    """Environments in which a planted fault was not seen."""
 
     @property
     def exit_code(self) -> int:
-        """Complete, whatever it found; or not, when the machine was at fault somewhere."""
-        return EXIT_INCOMPLETE if any(each.is_infrastructure for each in self.failures) else EXIT_COMPLETE
+        """Complete, whatever it found; or not, when the machine was at fault somewhere or the audit was blind."""
+        incomplete = self.blind or any(each.is_infrastructure for each in self.failures)
+        return EXIT_INCOMPLETE if incomplete else EXIT_COMPLETE
 
 
 def audit(file: MatrixFile, tools: Tools) -> AuditResult:
     """Run the whole of a matrix."""
     store, reporter = tools.store, tools.reporter
+    attached = attachments.read(file)
     run = runs.begun(file)
     store.begin_run(run)
     requests = expand(file, reporter)
     resolved, unresolved = resolve(requests, reporter)
     store.put_locks({each.lock.digest: (each.lock.text, each.lock.packages) for each in resolved.values()})
-    cells = plan.cells(file.matrix, requests, resolved)
+    cells = plan.cells(file.matrix, requests, resolved, attached)
 
-    layouts = probing.probe(cells, tools)
-    stimuli = drawing.draw(file.matrix, layouts.known)
-    store.put_stimuli(stimuli.drawn.values())
+    layouts = probing.probe(cells, file.matrix.baseline, tools)
+    stimuli = drawing.draw(file, cells, layouts.known, tools)
+    store.put_stimuli(each.stimulus for each in stimuli.drawn.values())
 
-    keys = dumping.keys(cells, stimuli.drawn)
-    known = dumping.known(keys, store)
-    missing = [cell for cell in cells if cell.identifier in keys and cell.identifier not in known]
-    if missing:
-        tools.runner.prepare()
-    wanted = [cell.release for cell in missing if cell.release.id not in layouts.unbuilt]
-    unbuilt = {**layouts.unbuilt, **building.build(wanted, reporter)}
-    fresh = dumping.dump([cell for cell in missing if cell.release.id not in unbuilt], keys, stimuli.drawn, tools)
+    baselines = controls.baselines(cells, stimuli.drawn)
+    recordings = [
+        Recording(cell=cell, stimulus=stimuli.drawn[title].stimulus)
+        for cell in cells
+        if (title := cell.environment.title) in stimuli.drawn
+    ]
+    checks = [each for title, cell in baselines.items() for each in controls.recordings(cell, stimuli.drawn[title])]
+    dumps = dumping.dump([*recordings, *checks], layouts.unbuilt, tools)
+    failures = (*unresolved, *layouts.failures, *runs.undrawable(cells, stimuli), *dumps.failures)
+    cell_rows = runs.cell_rows(file.matrix, requests, dumps.dumped, failures)
 
-    dumped = {**known, **fresh.by_cell}
-    failures = (
-        *unresolved,
-        *layouts.failures,
-        *runs.undrawable(cells, stimuli),
-        *unbuilt.values(),
-        *fresh.failures,
-        *dumping.remembered_failures(known),
-    )
-    cell_rows = runs.cell_rows(file.matrix, requests, dumped, failures)
     compare(cell_rows, run, file.matrix.outputs, tools)
+    second_look = look_again(cells, cell_rows, run, stimuli.drawn, file.matrix, tools)
+    tools.runner.finish()
+    held = {
+        title: controls.evaluate(cell, stimuli.drawn[title], dumps.dumped, store) for title, cell in baselines.items()
+    }
+    audited = [found for each in recordings if (found := dumps.dumped.get(each.identifier)) is not None]
     result = AuditResult(
         run_id=run.run_id,
-        dumped=sum(not each.reused for each in dumped.values()),
-        reused=sum(each.reused for each in dumped.values()),
-        failures=failures,
+        dumped=sum(not each.reused for each in audited),
+        reused=sum(each.reused for each in audited),
+        checked=second_look.dumped
+        + sum(not dumps.dumped[each.identifier].reused for each in checks if each.identifier in dumps.dumped),
+        failures=(*failures, *second_look.failures),
+        blind=tuple(title for title, control in held.items() if control.blind),
     )
-    release_rows = runs.release_rows(requests, resolved, failures)
-    store.finish_run(run.run_id, result.exit_code, release_rows, cell_rows, failures)
+    store.finish_run(
+        run.run_id,
+        result.exit_code,
+        runs.release_rows(requests, resolved, failures),
+        second_look.cells,
+        runs.environment_rows(stimuli.drawn, held),
+        result.failures,
+    )
     return result
 
 
@@ -118,3 +149,67 @@ def compare(cells: Sequence[RunCell], run: RunRecord, outputs: Sequence[str], to
             for pair in sorted(missing, key=lambda pair: wanted[pair]):
                 comparing.compare(tools.store, pair, outputs)
                 done(wanted[pair])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondLook:
+    """What became of the cells when those that stand out were looked at again."""
+
+    cells: Sequence[RunCell]
+    dumped: int
+    failures: tuple[Failure, ...]
+
+
+def look_again(
+    cells: Sequence[Cell],
+    rows: Sequence[RunCell],
+    run: RunRecord,
+    drawn: Mapping[str, Drawn],
+    matrix: Matrix,
+    tools: Tools,
+) -> SecondLook:
+    """Ask lone suspects to reproduce themselves, and twins to explain what was amplified."""
+    store = tools.store
+    verdicts = store.verdicts(run.reads)
+    pairs = comparing.wanted(rows, run.pairing, run.against)
+    of = {cell.identifier: cell for cell in cells}
+    suspects = [
+        (row, controls.again(of[row.identifier], drawn[row.environment])) for row in controls.suspects(rows, verdicts)
+    ]
+    amplified = certifying.wanted(rows, pairs.keys() - store.certified(run.reads), verdicts)
+    speakers = {each.speaker.identifier: each.speaker for each in amplified}
+    twins = {
+        name: found
+        for name, speaker in speakers.items()
+        if (found := certifying.twins(of[name], drawn[speaker.environment])) is not None
+    }
+    dumps = dumping.dump([*(each for _, each in suspects), *twins.values()], {}, tools)
+    behaviours = {name: each.record.behaviour for name, each in dumps.dumped.items()}
+    explained = []
+    if amplified:
+        with tools.reporter.stage("certifying", len(amplified)) as done:
+            for each in amplified:
+                twin = twins.get(each.speaker.identifier)
+                twin_behaviour = behaviours.get(twin.identifier) if twin else None
+                explained.append(certifying.certify(each, twin_behaviour, run.reads, matrix.growth_window, store))
+                done(pairs[each.pair])
+    parted = parting.wanted([each for each in explained if not each.holds], rows, of, drawn, store)
+    more = look_where_they_part(parted, run, matrix.outputs, tools)
+    fresh = [*dumps.dumped.values(), *more.dumped.values()]
+    return SecondLook(
+        cells=controls.void(rows, suspects, dumps.dumped, drawn, store),
+        dumped=sum(not each.reused for each in fresh),
+        failures=(*dumps.failures, *more.failures),
+    )
+
+
+def look_where_they_part(parted: Sequence[Parted], run: RunRecord, outputs: Sequence[str], tools: Tools) -> Dumps:
+    """Force steps from where unexplained pairs part; what the yardstick calls changed there is changed."""
+    recordings = {each.identifier: each for pair in parted for each in pair.recordings}
+    dumps = dumping.dump(list(recordings.values()), {}, tools)
+    behaviours = {name: each.record.behaviour for name, each in dumps.dumped.items()}
+    for each in parted:
+        judgement = parting.judge(each, behaviours, outputs, tools.store)
+        if judgement is not None:
+            tools.store.amend_comparison(*each.pair, run.reads, judgement)
+    return dumps

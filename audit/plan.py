@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from audit import machine, releases
+from audit.attachments import Attachment
 from audit.digests import digest
-from audit.dumper_process import CellTask, DumpJob, dumper_digest
+from audit.dumper_process import CellTask, DumpJob, Plant, dumper_digest
 from audit.locks import Release
 from audit.matrix import EnvironmentRow, Matrix
 from audit.releases import ReleaseRequest
@@ -18,6 +19,9 @@ from audit.venvs import Recipe
 APIS = ("gymnasium", "gym")
 """Packages that register environments, the one to prefer first where a release has both."""
 
+_MODULES = {"mjcf": "mujoco", "dm_control": "dm_control", "adapter": None}
+"""What an environment of another kind is made with."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
@@ -26,6 +30,7 @@ class Cell:
     release: Release
     environment: EnvironmentRow
     position: int
+    attachment: Attachment | None = None
 
     @property
     def identifier(self) -> str:
@@ -33,21 +38,76 @@ class Cell:
         return f"{self.release.id}/{self.environment.title}"
 
     @property
+    def api(self) -> str | None:
+        """The module through which the environment is made."""
+        kind = self.environment.kind
+        return api_of(self.release) if kind == "registered" else _MODULES[kind]
+
+    @property
+    def _subject(self) -> tuple[str, ...]:
+        """Who is asked about what, by which dumper."""
+        row = self.environment
+        attached = self.attachment.digest if self.attachment is not None else ""
+        return self.release.key, dumper_digest(), row.kind, row.source, arguments_text(row), attached
+
+    @property
     def probe_key(self) -> str:
         """Everything that decides what a release says of the environment's states and actions."""
-        return digest("probe", self.release.key, dumper_digest(), self.environment.id, arguments_text(self.environment))
+        return digest("probe", *self._subject)
 
-    def key(self, stimulus: Stimulus) -> str:
+    def bank_key(self, given: bytes) -> str:
+        """Everything that decides which states a bank holds."""
+        return digest("bank", *self._subject, given, machine.here().digest)
+
+    def key(self, stimulus: Stimulus, what: str = "dump") -> str:
         """Everything that decides what the release does: lock, Python, environment, stimulus, dumper, machine."""
-        return digest(
-            "dump",
-            self.release.key,
-            dumper_digest(),
-            self.environment.id,
-            arguments_text(self.environment),
-            stimulus.digest,
-            machine.here().digest,
+        return digest(what, *self._subject, stimulus.digest, machine.here().digest)
+
+    def asked(self, task: str, given: bytes | None = None) -> CellTask:
+        """A question to the release about the environment."""
+        row = self.environment
+        return CellTask(
+            task=task,
+            label=row.title,
+            environment=row.title,
+            kind=str(self.api) if row.kind == "registered" else row.kind,
+            source=row.source,
+            arguments=arguments_text(row),
+            attachment=self.attachment,
+            given=given,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A dump that is to be made: a cell, what it is given, and a fault to plant before."""
+
+    cell: Cell
+    stimulus: Stimulus
+    purpose: str = ""
+    """Empty for the audit itself; a control or a twin run says what it is."""
+    plant: Plant | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name within the release."""
+        title = self.cell.environment.title
+        return f"{title} ({self.purpose})" if self.purpose else title
+
+    @property
+    def identifier(self) -> str:
+        """``release/label``."""
+        return f"{self.cell.release.id}/{self.label}"
+
+    @property
+    def key(self) -> str:
+        """What the dump is found again by."""
+        return self.cell.key(self.stimulus, f"dump {self.purpose} {self.plant}" if self.purpose else "dump")
+
+    def asked(self) -> CellTask:
+        """The question that it is for a dumper."""
+        question = self.cell.asked("dump", self.stimulus.payload)
+        return replace(question, label=self.label, stimulus=self.stimulus, plant=self.plant)
 
 
 def arguments_text(environment: EnvironmentRow) -> str:
@@ -55,45 +115,50 @@ def arguments_text(environment: EnvironmentRow) -> str:
     return json.dumps(environment.arguments, sort_keys=True, default=str)
 
 
-def cells(matrix: Matrix, requests: Sequence[ReleaseRequest], resolved: Mapping[str, Release]) -> tuple[Cell, ...]:
+def cells(
+    matrix: Matrix,
+    requests: Sequence[ReleaseRequest],
+    resolved: Mapping[str, Release],
+    attachments: Mapping[str, Attachment],
+) -> tuple[Cell, ...]:
     """All cells of the matrix whose release has been resolved, environment by environment, in the matrix's order."""
     positions = {request.id: position for position, request in enumerate(requests)}
     return tuple(
-        Cell(release=resolved[request.id], environment=environment, position=positions[request.id])
+        Cell(
+            release=resolved[request.id],
+            environment=environment,
+            position=positions[request.id],
+            attachment=attachments.get(environment.title),
+        )
         for environment in matrix.environments
         for request in releases.selected(requests, environment.releases)
         if request.id in resolved
     )
 
 
-def jobs(task: str, wanted: Sequence[Cell], stimuli: Mapping[str, Stimulus], timeout: float) -> tuple[DumpJob, ...]:
-    """One job per release, the longest first so that no worker is left with a long one at the end."""
-    by_release: dict[str, list[Cell]] = {}
-    for cell in wanted:
-        by_release.setdefault(cell.release.id, []).append(cell)
-    made = [_job(task, group, stimuli, timeout) for group in by_release.values()]
+def jobs(asked: Iterable[tuple[Cell, CellTask]], timeout: float) -> tuple[DumpJob, ...]:
+    """One job per release, the longest first so that no worker is left with a long one at the end.
+
+    A control has to run in another process than what it controls: a label of its own makes a job of its own.
+    """
+    grouped: dict[tuple[str, str | None, bool], list[tuple[Cell, CellTask]]] = {}
+    for cell, task in asked:
+        grouped.setdefault((cell.release.id, cell.api, task.label != task.environment), []).append((cell, task))
+    made = [job(group[0][0], [task for _, task in group], timeout) for group in grouped.values()]
     return tuple(sorted(made, key=_size, reverse=True))
 
 
-def _job(task: str, group: Sequence[Cell], stimuli: Mapping[str, Stimulus], timeout: float) -> DumpJob:
-    release = group[0].release
-    api = api_of(release)
-    watched = {name: version for name in (api, "mujoco") if (version := release.lock.version_of(name)) is not None}
+def job(cell: Cell, asked: Sequence[CellTask], timeout: float) -> DumpJob:
+    """What one process of the cell's release is asked."""
+    release = cell.release
+    watched = (name for name in (cell.api, "mujoco") if name is not None)
+    versions = {name: version for name in watched if (version := release.lock.version_of(name)) is not None}
     return DumpJob(
         release=release.id,
         recipe=Recipe.of(release),
-        api=api,
-        expect={**release.required, **watched},
-        task=task,
-        cells=tuple(
-            CellTask(
-                environment=cell.environment.title,
-                id=cell.environment.id,
-                arguments=arguments_text(cell.environment),
-                stimulus=stimuli[cell.environment.title] if task == "dump" else None,
-            )
-            for cell in group
-        ),
+        api=cell.api,
+        expect={**release.required, **versions},
+        cells=tuple(asked),
         timeout=timeout,
     )
 
@@ -103,6 +168,5 @@ def api_of(release: Release) -> str:
     return next((api for api in APIS if release.lock.version_of(api)), APIS[0])
 
 
-def _size(job: DumpJob) -> tuple[int, int]:
-    steps = sum(cell.stimulus.trajectories * cell.stimulus.steps for cell in job.cells if cell.stimulus is not None)
-    return steps, len(job.recipe.lock)  # between equals, the release with more to import
+def _size(made: DumpJob) -> tuple[int, int]:
+    return sum(cell.steps for cell in made.cells), len(made.recipe.lock)  # between equals, the one with more to import

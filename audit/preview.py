@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit import drawing, dumping, locks, probing, releases, venvs
+from audit import attachments, drawing, dumping, locks, releases, venvs
 from audit import plan as planning
 from audit.locks import Release
 from audit.matrix_file import MatrixFile
-from audit.plan import Cell
+from audit.plan import Cell, Recording
 from audit.store import Store
 from audit.venvs import Recipe
 
@@ -37,7 +37,7 @@ def plan(file: MatrixFile, database: Path) -> list[PlannedRelease]:
     """Look at the matrix, the caches and the store. Generated rows ask the index for versions, nothing else does."""
     requests = releases.expand(file)
     known = {request.id: found for request in requests if (found := locks.remembered(request)) is not None}
-    cells = planning.cells(file.matrix, requests, known)
+    cells = planning.cells(file.matrix, requests, known, attachments.read(file))
     dumped = _dumped(file, cells, database)
     rows = []
     for request in requests:
@@ -61,5 +61,10 @@ def _dumped(file: MatrixFile, cells: Sequence[Cell], database: Path) -> set[str]
     if not database.is_file():
         return set()
     with Store(database, read_only=True) as store:
-        stimuli = drawing.draw(file.matrix, probing.known_layouts(cells, store))
-        return set(dumping.known(dumping.keys(cells, stimuli.drawn), store))
+        drawn = drawing.known_stimuli(file, cells, store).drawn
+        recordings = [
+            Recording(cell=cell, stimulus=drawn[cell.environment.title].stimulus)
+            for cell in cells
+            if cell.environment.title in drawn
+        ]
+        return set(dumping.known(recordings, store))

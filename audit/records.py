@@ -52,6 +52,8 @@ class NewDump:
     description: Mapping[str, Any]
     steps: int
     seconds: float
+    null_ratio: float | None = None
+    """The release against its own nudged copies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +113,61 @@ class RunCell:
     reason: str
     behaviour: str | None
     reused: bool
+
+    @property
+    def identifier(self) -> str:
+        """``release/environment``."""
+        return f"{self.release}/{self.environment}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnvironment:
+    """What holds for all releases of a run on one environment: what was exercised, and what the controls showed."""
+
+    environment: str
+    baseline: str | None
+    evidence: str
+    states: int
+    coverage: str
+    features: str | None
+    reproduced: str
+    planted: str
+    constant: str
+    planted_ratio: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateRecord:
+    """How the separation of two behaviours grew, beside that of a release and its own twins."""
+
+    first: str
+    second: str
+    reads: str
+    certificate: str
+    """``holds`` or ``unexplained``."""
+    reason: str
+    steps_per_decade: float | None
+    twin_slowest: float | None
+    twin_fastest: float | None
+    curve: list[float]
+    twin_curves: list[list[float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SensitivityRecord:
+    """How one constant, moved by so much, showed on an environment's forced states."""
+
+    matrix: str
+    environment: str
+    release: str
+    constant: str
+    relative: float
+    ratio: float
+    states_beyond: int
+    states: int
+    detected: bool
+    measured: datetime.datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

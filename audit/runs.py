@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import socket
 import uuid
 from collections.abc import Mapping, Sequence
 
 from audit import __version__, comparing, machine, releases, uv
-from audit.drawing import Stimuli
+from audit.controls import Control
+from audit.drawing import Drawn, Stimuli
 from audit.dumping import Dumped
 from audit.failures import Failure
 from audit.locks import Release
 from audit.matrix import Against, Matrix
 from audit.matrix_file import MatrixFile
 from audit.plan import Cell
-from audit.records import RunCell, RunRecord, RunRelease, now
+from audit.records import RunCell, RunEnvironment, RunRecord, RunRelease, now
 from audit.releases import ReleaseRequest
 
 
@@ -105,6 +107,42 @@ def cell_rows(
             )
     return rows
 
+
+def environment_rows(drawn: Mapping[str, Drawn], held: Mapping[str, Control]) -> list[RunEnvironment]:
+    """What was exercised of every environment, and what its controls showed."""
+    rows = []
+    for title, each in drawn.items():
+        control = held.get(title, _NO_CONTROL)
+        count, _ = each.stimulus.batches.get("forced", (0, 0))
+        features = each.coverage.features if each.coverage is not None else None
+        rows.append(
+            RunEnvironment(
+                environment=title,
+                baseline=each.baseline,
+                evidence=each.known.layout.evidence,
+                states=count,
+                coverage=_coverage(each),
+                features=json.dumps(features) if features is not None else None,
+                reproduced=control.reproduced,
+                planted=control.planted,
+                constant=control.constant,
+                planted_ratio=control.ratio,
+                reason=control.reason,
+            )
+        )
+    return rows
+
+
+def _coverage(drawn: Drawn) -> str:
+    if drawn.coverage is not None:
+        return drawn.coverage.text
+    if drawn.known.layout.evidence == "table":
+        return f"all {drawn.known.layout.rows} transitions"
+    trajectories, steps = drawn.stimulus.batches["horizon"]
+    return f"replayed from {trajectories} seeds, {steps} steps each: its state cannot be imposed"
+
+
+_NO_CONTROL = Control(reason="the baseline is not among the cells")
 
 _NOBODY_TOLD = Failure(
     subject="",

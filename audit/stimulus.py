@@ -1,4 +1,4 @@
-"""The stimulus: states and actions, drawn once here, addressed by digest, handed to every release as bytes.
+"""The stimulus: states and actions, put together once here, addressed by digest, handed to every release as bytes.
 
 The virtualenvs never draw a random number.
 """
@@ -6,134 +6,123 @@ The virtualenvs never draw a random number.
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.digests import array_digest
-from audit.layout import BoxSpace, DiscreteSpace, Layout, OtherSpace
-from audit.matrix import BoundedStart, EnvironmentRow, StimulusSpec
+from audit.digests import array_digest, digest
 
-_ACTIONS_STREAM = 1
-"""States come from the seed itself, as in the paper; actions from a stream of their own beside it."""
+RESETS = 32
+"""Seeds from which every release is reset: a changed distribution of starts is a finding of its own."""
+
+_NUDGES_STREAM = 2
+_TWINS_STREAM = 3
+_EPSILON = float(np.finfo(np.float64).eps)
+
+Floats = NDArray[np.float64]
+Arrays = Mapping[str, NDArray[Any]]
 
 
-_NORMALISING_STEPS = 64
-"""Last places by which a quaternion's largest entry is moved; a handful suffices."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """States (or seeds, where states cannot be imposed) with the actions to take from each."""
 
+    starts: NDArray[Any]
+    actions: NDArray[Any]
 
-class Undrawable(Exception):
-    """The matrix asks for states or actions that this environment does not have."""
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Trajectories and steps."""
+        return self.actions.shape[0], self.actions.shape[1]
+
+    @property
+    def start_name(self) -> str:
+        """What the starts are called in the file."""
+        return "seeds" if self.starts.ndim == 1 else "states"
+
+    def chosen(self, rows: NDArray[np.int64] | slice) -> Batch:
+        """Some of its trajectories."""
+        return Batch(starts=self.starts[rows], actions=self.actions[rows])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stimulus:
-    """States and an action for every step from each of them."""
+    """All that a release is given about one environment."""
 
     digest: str
     payload: bytes
-    """An npz with ``states`` (trajectories × entries) and ``actions`` (trajectories × steps × ...)."""
-    trajectories: int
-    steps: int
+    """An npz with the batches and the seeds of resets."""
+    batches: Mapping[str, tuple[int, int]]
+    """Trajectories and steps of each batch."""
+    resets: int
+    is_table: bool = False
+    """Whether all transitions are told, and nothing is stepped."""
+
+    @property
+    def steps(self) -> int:
+        """Steps in all."""
+        return sum(count * steps for count, steps in self.batches.values())
 
 
-def draw(spec: StimulusSpec, environment: EnvironmentRow, layout: Layout) -> Stimulus:
-    """Draw the stimulus of one environment."""
-    states = _states(spec, environment, layout)
-    actions = _actions(spec, environment, layout)
-    file = io.BytesIO()
-    np.savez(file, states=states, actions=actions)
+def assemble(
+    batches: Mapping[str, Batch], resets: int = RESETS, *, rows: int = 0, source: NDArray[np.uint8] | None = None
+) -> Stimulus:
+    """Put batches together, with where each forced state comes from.
+
+    A table of ``rows`` transitions needs none: it counts as that many forced steps.
+    """
+    arrays: dict[str, NDArray[Any]] = {"reset.seeds": np.arange(resets)} if resets else {}
+    if source is not None:
+        arrays["forced.source"] = source
+    for name, batch in batches.items():
+        arrays[f"{name}.{batch.start_name}"] = batch.starts
+        arrays[f"{name}.actions"] = batch.actions
+    shapes = {name: batch.shape for name, batch in batches.items()} | ({"forced": (rows, 1)} if rows else {})
     return Stimulus(
-        digest=array_digest(states, actions),
-        payload=file.getvalue(),
-        trajectories=spec.trajectories,
-        steps=spec.steps,
+        digest=digest(
+            str(sorted(shapes.items())), *sorted(arrays), array_digest(*(arrays[name] for name in sorted(arrays)))
+        ),
+        payload=packed(arrays),
+        batches=shapes,
+        resets=resets,
+        is_table=bool(rows),
     )
 
 
-def _states(spec: StimulusSpec, environment: EnvironmentRow, layout: Layout) -> NDArray[np.float64]:
-    generator = np.random.default_rng(spec.seed)
-    start = environment.start or spec.start
-    states = np.zeros((spec.trajectories, layout.state_size))
-    if isinstance(start, BoundedStart):
-        given = len(start.low)
-        if given > layout.state_size:
-            raise Undrawable(f"start has {given} entries, the state only {layout.state_size}")
-        states[:, :given] = generator.uniform(start.low, start.high, size=(spec.trajectories, given))
-        return _with_unit_quaternions(states, layout)
-    reach = np.full(layout.state_size, start.velocity)
-    reach[: layout.positions] = start.position
-    states[:] = np.array(layout.reference) + generator.uniform(-reach, reach, size=states.shape)
-    return _with_unit_quaternions(states, layout)
+def packed(arrays: Arrays) -> bytes:
+    """Arrays as the npz that a dumper reads."""
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stub takes its own flag for one of the arrays
+    return file.getvalue()
 
 
-def _with_unit_quaternions(states: NDArray[np.float64], layout: Layout) -> NDArray[np.float64]:
-    for first in layout.quaternions:
-        quaternions = states[:, first : first + 4]
-        if not quaternions.any(axis=1).all():
-            raise Undrawable(f"entries {first} to {first + 3} are a quaternion, and zero is none: start must give them")
-        states[:, first : first + 4] = unit_quaternions(quaternions)
-    return states
+def unpacked(payload: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays of an npz that was made here."""
+    with np.load(io.BytesIO(payload), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
 
 
-def unit_quaternions(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quaternions whose computed norm is exactly 1, so that normalising them again moves no bit.
-
-    Some releases normalise what they are given and some do not (mujoco 2.3.7 does, 3.0 does not). The states that they
-    read back would differ in the last place, and nothing could be compared.
-    """
-    units: NDArray[np.float64] = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
-    largest = np.argmax(np.abs(units), axis=1)
-    rows = np.arange(len(units))
-    for _ in range(_NORMALISING_STEPS):
-        norms = np.sqrt(units[:, 0] ** 2 + units[:, 1] ** 2 + units[:, 2] ** 2 + units[:, 3] ** 2)
-        off = norms != 1.0
-        if not off.any():
-            break
-        moved = units[rows, largest]
-        towards = np.where(norms > 1.0, 0.0, np.copysign(2.0, moved))
-        units[rows, largest] = np.where(off, np.nextafter(moved, towards), moved)
-    return units
+def nudged(forced: Batch, nudges: int, seed: int) -> Batch:
+    """Copies of the forced states, each with every coordinate moved by one unit in the last place, up or down."""
+    generator = np.random.default_rng([seed, _NUDGES_STREAM])
+    copies = [_moved(forced.starts, generator) for _ in range(nudges)]
+    return Batch(starts=np.concatenate(copies), actions=np.concatenate([forced.actions] * nudges))
 
 
-def _actions(spec: StimulusSpec, environment: EnvironmentRow, layout: Layout) -> NDArray[Any]:
-    generator = np.random.default_rng([spec.seed, _ACTIONS_STREAM])
-    size = (spec.trajectories, spec.steps)
-    space = layout.action
-    if isinstance(space, DiscreteSpace):
-        return _discrete(spec, space, environment.coast, size, generator)
-    if isinstance(space, OtherSpace):
-        raise Undrawable(f"actions of the space {space.type} cannot be drawn")
-    dtype = np.dtype(space.dtype)
-    if spec.actions == "zero":
-        return np.zeros((*size, *space.shape), dtype=dtype)
-    low, high = _bounds(space)
-    return generator.uniform(low, high, size=(*size, low.size)).reshape(*size, *space.shape).astype(dtype)
+def twins(horizon: Batch, count: int, seed: int) -> Batch:
+    """The trajectories, started one unit in the last place away, ``count`` times over."""
+    generator = np.random.default_rng([seed, _TWINS_STREAM])
+    copies = [_moved(horizon.starts, generator) for _ in range(count)]
+    return Batch(starts=np.concatenate(copies), actions=np.concatenate([horizon.actions] * count))
 
 
-def _discrete(
-    spec: StimulusSpec, space: DiscreteSpace, coast: int | None, size: tuple[int, int], generator: np.random.Generator
-) -> NDArray[np.int64]:
-    last = space.start + space.n - 1
-    if spec.actions == "uniform":
-        return generator.integers(space.start, last + 1, size=size, dtype=np.int64)
-    chosen = space.start if coast is None else coast
-    if not space.start <= chosen <= last:
-        raise Undrawable(f"coast is {chosen}, the actions are {space.start} to {last}")
-    return np.full(size, chosen, dtype=np.int64)
-
-
-def _bounds(space: BoxSpace) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The bounds to draw between: those of the space, and one away from the other where there is none."""
-    if space.low is None or space.high is None:
-        raise Undrawable("it has too many actions to draw")
-    low, high = np.array(space.low), np.array(space.high)
-    low = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high - 2.0, -1.0))
-    high = np.where(np.isfinite(high), high, low + 2.0)
-    with np.errstate(over="ignore"):
-        drawable = np.isfinite(high - low) & (low <= high)
-    if low.shape != (np.prod(space.shape, dtype=int),) or low.shape != high.shape or not drawable.all():
-        raise Undrawable("the bounds of its actions cannot be drawn between")
-    return low, high
+def _moved(states: Floats, generator: np.random.Generator) -> Floats:
+    """A coordinate that is exactly zero moves by epsilon times its column's scale, or by epsilon where all are zero."""
+    signs = generator.choice([-1.0, 1.0], size=states.shape)
+    scale = np.abs(states).max(axis=0, initial=0.0)
+    still = _EPSILON * np.where(scale > 0, scale, 1.0)
+    step: Floats = np.where(states == 0.0, still, np.spacing(np.abs(states)))
+    return states + signs * step

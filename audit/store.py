@@ -10,14 +10,29 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from numpy.typing import NDArray
 
-from analysis.separation import Separation
-from analysis.verdicts import Judgement
+from analysis.verdicts import Evidence, Judgement
 from audit.arrays import ArrayFiles
+from audit.bank import COVERAGE, Bank
+from audit.digests import digest as digest_of
 from audit.errors import StoreError, UsageError
 from audit.failures import Failure
-from audit.records import DumpRecord, NewDump, ProbeRecord, RunCell, RunRecord, RunRelease, StoredArray, Table, now
-from audit.stimulus import Stimulus
+from audit.records import (
+    CertificateRecord,
+    DumpRecord,
+    NewDump,
+    ProbeRecord,
+    RunCell,
+    RunEnvironment,
+    RunRecord,
+    RunRelease,
+    SensitivityRecord,
+    StoredArray,
+    Table,
+    now,
+)
+from audit.stimulus import Stimulus, packed, unpacked
 
 # No extension is fetched behind the user's back, as one would be on opening another kind of database.
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -79,12 +94,14 @@ class Store:
         exit_code: int,
         releases: Sequence[RunRelease],
         cells: Sequence[RunCell],
+        environments: Sequence[RunEnvironment],
         failures: Sequence[Failure],
     ) -> None:
         """Record what a run came to, all of it or nothing."""
         with self._transaction():
             self._insert_records("run_releases", run_id, releases)
             self._insert_records("run_cells", run_id, cells)
+            self._insert_records("run_environments", run_id, environments)
             self._insert_records("failures", run_id, failures)
             self._execute(
                 "UPDATE internal.runs SET finished = ?, exit_code = ? WHERE run_id = ?",
@@ -116,11 +133,39 @@ class Store:
         rows = []
         for stimulus in new.values():
             path = self.arrays.put_bytes(stimulus.digest, stimulus.payload, ".stimulus.npz")
-            rows.append(
-                (stimulus.digest, stimulus.trajectories, stimulus.steps, str(path.relative_to(self.path.parent)))
-            )
+            trajectories, _ = stimulus.batches.get("horizon", (0, 0))
+            rows.append((stimulus.digest, trajectories, stimulus.steps, str(path.relative_to(self.path.parent))))
         with self._transaction():
             self._insert("stimuli", ["stimulus_digest", "trajectories", "steps", "file"], rows)
+
+    def bank(self, key: str) -> Bank | tuple[str, str] | None:
+        """The bank under that key, or the status and reason for which there is none; nothing where its file is gone."""
+        found = self._rows("SELECT status, reason, file, coverage FROM internal.banks WHERE bank_key = ?", [key])
+        for status, reason, file, coverage in found:
+            if file is None:
+                return status, reason
+            path = self.path.parent / file
+            if path.is_file():
+                arrays = unpacked(path.read_bytes())
+                return Bank(
+                    states=arrays["states"],
+                    actions=arrays["actions"],
+                    source=arrays["source"],
+                    coverage=COVERAGE.validate_json(coverage),
+                )
+        return None
+
+    def put_bank(self, key: str, bank: Bank | tuple[str, str]) -> None:
+        """Keep a bank, or why there is none."""
+        if isinstance(bank, Bank):
+            payload = packed({"states": bank.states, "actions": bank.actions, "source": bank.source})
+            path = self.arrays.put_bytes(digest_of(payload), payload, ".bank.npz")
+            coverage = COVERAGE.dump_json(bank.coverage).decode()
+            row: tuple[str | None, ...] = (key, "ok", "", str(path.relative_to(self.path.parent)), coverage)
+        else:
+            row = (key, *bank, None, None)
+        with self._transaction():
+            self._replace("banks", row)
 
     def dumps(self, keys: Iterable[str]) -> dict[str, DumpRecord]:
         """The dumps under those keys whose arrays are all still there."""
@@ -146,13 +191,14 @@ class Store:
             json.dumps({**dump.description, "detail": record.detail}), dump.steps, dump.seconds, now(),
         )  # fmt: skip
         with self._transaction():
-            self._execute("INSERT OR REPLACE INTO internal.dumps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            self._replace("dumps", row)
             if record.behaviour is not None and not self.outputs(record.behaviour):
                 outputs = [
                     (record.behaviour, output, array.digest, array.dtype, json.dumps(array.shape))
                     for output, array in dump.outputs.items()
                 ]
                 self._insert("behaviour_outputs", ["behaviour", "output", "array_digest", "dtype", "shape"], outputs)
+                self._insert("behaviours", ["behaviour", "null_ratio"], [(record.behaviour, dump.null_ratio)])
 
     def outputs(self, behaviour: str) -> dict[str, StoredArray]:
         """The arrays that a behaviour consists of."""
@@ -163,6 +209,20 @@ class Store:
             output: StoredArray(digest=digest, dtype=dtype, shape=tuple(json.loads(shape)))
             for output, digest, dtype, shape in rows
         }
+
+    def description(self, key: str) -> dict[str, Any]:
+        """What a release said of the environment when it was dumped."""
+        found = self._rows("SELECT description FROM internal.dumps WHERE cell_key = ?", [key])
+        return dict(json.loads(found[0][0])) if found else {}
+
+    def stimulus_of(self, behaviour: str) -> dict[str, NDArray[Any]]:
+        """What a release was given when it showed a behaviour; nothing where the file is gone."""
+        found = self._rows(
+            "SELECT file FROM internal.stimuli JOIN internal.dumps USING (stimulus_digest) WHERE behaviour = ? LIMIT 1",
+            [behaviour],
+        )
+        path = self.path.parent / found[0][0] if found else None
+        return unpacked(path.read_bytes()) if path is not None and path.is_file() else {}
 
     def machine_of(self, behaviour: str) -> str:
         """The kind of machine that a behaviour was shown on; it is part of the behaviour's digest."""
@@ -176,15 +236,24 @@ class Store:
         return {(first, second) for first, second in found}
 
     def put_comparison(
-        self, first: str, second: str, reads: str, judgement: Judgement, separations: Sequence[Separation]
+        self, first: str, second: str, reads: str, judgement: Judgement, evidence: Sequence[Evidence]
     ) -> None:
         """Keep a judgement and what it was read from."""
         with self._transaction():
-            self._execute(
-                "INSERT INTO internal.comparisons VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            self._insert(
+                "comparisons",
                 [
-                    first, second, reads, str(judgement.verdict), judgement.reason, judgement.first_step,
-                    judgement.first_step_ulps, judgement.horizon,
+                    "first", "second", "reads", "verdict", "reason", "first_step_separation", "first_step_ulps",
+                    "horizon_separation", "paper_verdict", "first_step_ratio", "states_forced", "states_beyond",
+                    "outputs_changed", "beyond",
+                ],
+                [
+                    (
+                        first, second, reads, str(judgement.verdict), judgement.reason, judgement.first_step,
+                        judgement.first_step_ulps, judgement.horizon, str(judgement.paper_verdict),
+                        judgement.first_step_ratio, judgement.states_forced, judgement.states_beyond,
+                        judgement.outputs_changed, list(judgement.beyond),
+                    )
                 ],
             )  # fmt: skip
             known = self._rows(
@@ -193,16 +262,45 @@ class Store:
             if not known:
                 columns = [
                     "first", "second", "output", "same_bits", "first_step_separation", "first_step_ulps",
-                    "horizon_separation", "horizon_ulps", "interface",
+                    "horizon_separation", "horizon_ulps", "interface", "first_step_ratio", "states_beyond",
                 ]  # fmt: skip
-                rows = [
-                    (
-                        first, second, each.output, each.same_bits, each.first_step, each.first_step_ulps,
-                        each.horizon, each.horizon_ulps, each.interface,
-                    )
-                    for each in separations
-                ]  # fmt: skip
-                self._insert("output_separations", columns, rows)
+                self._insert(
+                    "output_separations", columns, [(first, second, *_evidence_row(each)) for each in evidence]
+                )
+
+    def amend_comparison(self, first: str, second: str, reads: str, judgement: Judgement) -> None:
+        """Let a later look decide what the first could not. There is no growth left to be explained."""
+        with self._transaction():
+            self._execute(
+                "UPDATE internal.comparisons SET verdict = ?, reason = ?, first_step_separation = ?,"
+                " first_step_ratio = ?, states_forced = ?, states_beyond = ?, outputs_changed = ?"
+                " WHERE first = ? AND second = ? AND reads = ?",
+                [
+                    str(judgement.verdict), judgement.reason, judgement.first_step, judgement.first_step_ratio,
+                    judgement.states_forced, judgement.states_beyond, judgement.outputs_changed, first, second, reads,
+                ],
+            )  # fmt: skip
+
+    def verdicts(self, reads: str) -> dict[tuple[str, str], str]:
+        """The verdicts on all pairs of behaviours that have been judged in that way."""
+        found = self._rows("SELECT first, second, verdict FROM internal.comparisons WHERE reads = ?", [reads])
+        return {(first, second): verdict for first, second, verdict in found}
+
+    def certified(self, reads: str) -> set[tuple[str, str]]:
+        """The pairs of behaviours whose growth has been held against twins."""
+        found = self._rows("SELECT first, second FROM internal.certificates WHERE reads = ?", [reads])
+        return {(first, second) for first, second in found}
+
+    def put_certificate(self, record: CertificateRecord) -> None:
+        """Keep a certificate with the curves it was read from."""
+        with self._transaction():
+            self._replace("certificates", [getattr(record, name) for name in record.__dataclass_fields__])
+
+    def put_sensitivity(self, records: Sequence[SensitivityRecord]) -> None:
+        """Keep what planted faults showed, in place of what was known of the same before."""
+        with self._transaction():
+            for record in records:
+                self._replace("sensitivity", [getattr(record, name) for name in record.__dataclass_fields__])
 
     # Queries
 
@@ -275,12 +373,32 @@ class Store:
             rows = [(run_id, *(getattr(record, name) for name in columns)) for record in records]
             self._insert(table, ["run_id", *columns], rows)
 
+    def _replace(self, table: str, row: Sequence[Any]) -> None:
+        """Insert a whole row in place of the one with its key."""
+        places = ", ".join("?" for _ in row)
+        self._execute(f"INSERT OR REPLACE INTO internal.{table} VALUES ({places})", row)
+
     def _insert(self, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert all rows in one statement: column by column, as DuckDB likes it."""
         if rows:
             unnested = ", ".join("unnest(?)" for _ in columns)
             by_column = [list(values) for values in zip(*rows, strict=True)]
             self._execute(f"INSERT INTO internal.{table} ({', '.join(columns)}) SELECT {unnested}", by_column)
+
+
+def _evidence_row(each: Evidence) -> tuple[Any, ...]:
+    apart = each.horizon
+    return (
+        each.output,
+        each.same_bits,
+        each.first_step,
+        each.first_step_ulps if not each.same_bits else 0.0,
+        apart.horizon if apart is not None else 0.0,
+        apart.horizon_ulps if apart is not None else 0.0,
+        each.interface,
+        each.ratio,
+        int(each.reading.beyond.sum()) if each.reading is not None else 0,
+    )
 
 
 def _migrations() -> dict[int, Path]:

@@ -36,6 +36,19 @@ class PairLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Exercised:
+    """What the states of an environment cover, and what its controls showed."""
+
+    environment: str
+    coverage: str
+    reproduced: str
+    planted: str
+    constant: str
+    planted_ratio: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
     """A release or a cell that could not be audited."""
 
@@ -57,6 +70,9 @@ class Summary:
     missing: tuple[Missing, ...]
     silent_differences: int
     """Pairs called identical that differ in an output which the matrix's verdict does not read."""
+    exercised: tuple[Exercised, ...]
+    unexplained: tuple[PairLine, ...]
+    """Amplified pairs whose growth no twin explains."""
 
     @cached_property
     def verdicts(self) -> dict[tuple[str, Boundary], str]:
@@ -123,6 +139,32 @@ def summarise(store: Store, run_id: str) -> Summary:
         neighbours=_neighbours(store, run_id, pairing),
         missing=(*_missing_releases(store, run_id), *_missing_cells(store, run_id)),
         silent_differences=int(silent.rows[0][0]),
+        exercised=_exercised(store, run_id),
+        unexplained=_unexplained(store, run_id),
+    )
+
+
+def _exercised(store: Store, run_id: str) -> tuple[Exercised, ...]:
+    columns = list(Exercised.__dataclass_fields__)
+    found = store.query(
+        f"SELECT {', '.join(columns)} FROM internal.run_environments WHERE run_id = ? ORDER BY rowid", [run_id]
+    )
+    return tuple(Exercised(**dict(zip(columns, row, strict=True))) for row in found.rows)
+
+
+def _unexplained(store: Store, run_id: str) -> tuple[PairLine, ...]:
+    found = store.query(
+        "SELECT pair.environment, pair.older, pair.newer, pair.verdict, each.reason FROM pairs_history AS pair"
+        " JOIN internal.runs AS run USING (run_id) JOIN internal.certificates AS each"
+        " ON each.first = least(older_behaviour, newer_behaviour)"
+        " AND each.second = greatest(older_behaviour, newer_behaviour) AND each.reads = run.reads"
+        " WHERE run_id = ? AND pair.verdict = 'amplified' AND pair.certificate = 'unexplained'"
+        " ORDER BY pair.adjacent DESC, pair.environment, pair.older_position, pair.newer_position",
+        [run_id],
+    )
+    return tuple(
+        PairLine(environment=environment, older=older, newer=newer, verdict=verdict, reason=reason)
+        for environment, older, newer, verdict, reason in found.rows
     )
 
 

@@ -104,7 +104,7 @@ class Workers:
                     else:
                         yield from _lost(job, error)
                     continue
-                rest = tuple(cell for cell in job.cells if cell.environment != outcome.environment)
+                rest = tuple(cell for cell in job.cells if cell.label != outcome.label)
                 running[stream] = (actor, replace(job, cells=rest), tries)
                 yield outcome
 
@@ -214,11 +214,18 @@ class _Worker:
 def _lost(job: DumpJob, error: Exception) -> Iterator[CellOutcome]:
     def outcome(cell: CellTask) -> CellOutcome:
         failure = Failure(
-            subject=f"{job.release}/{cell.environment}",
-            stage=job.task,
+            subject=f"{job.release}/{cell.label}",
+            stage=cell.task,
             status="worker-lost",
             reason=f"the worker was lost {LOST_TRIES} times: {str(error).strip().splitlines()[0]}",
         )
-        return CellOutcome(release=job.release, environment=cell.environment, result=failure, seconds=0.0, machine="")
+        return CellOutcome(
+            release=job.release,
+            environment=cell.environment,
+            label=cell.label,
+            result=failure,
+            seconds=0.0,
+            machine="",
+        )
 
     return map(outcome, job.cells)

@@ -21,8 +21,10 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from audit import building, drawing, dumper_process, locks, matrix_file, plan, probing, releases
+from audit import attachments, building, drawing, dumper_process, locks, matrix_file, plan, releases, starts, stimulus
 from audit.console import Screen
+from audit.drawing import Drawn
+from audit.matrix import StimulusSpec
 from audit.plan import Cell
 from audit.stimulus import Stimulus
 from audit.store import Store
@@ -31,6 +33,8 @@ from audit.venvs import Recipe
 HERE = Path(__file__).parent
 WALL_TARGET = 0.45
 STEPS_TARGET = 0.9
+FORCED_TARGET = 0.8
+FORCED_STATES = 512
 _STEP_ROUNDS = 7
 _SAMPLE_SECONDS = 0.1
 
@@ -40,7 +44,7 @@ class Prepared:
     """A matrix whose virtualenvs stand and whose stimuli are drawn."""
 
     cells: Sequence[Cell]
-    stimuli: Mapping[str, Stimulus]
+    drawn: Mapping[str, Drawn]
 
 
 def main() -> None:
@@ -53,7 +57,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="release-audit-bench-") as folder:
         prepared = prepare(arguments.matrix, Path(folder), screen)
         compare_harnesses(arguments.matrix, prepared, Path(folder), arguments.rounds, screen)
-        compare_steps(prepared, Path(folder), screen)
+        horizons = {
+            title: stimulus.assemble({"horizon": each.horizon}, resets=0)
+            for title, each in prepared.drawn.items()
+            if each.horizon is not None
+        }
+        forced = {title: forced_steps(each) for title, each in prepared.drawn.items()}
+        compare_steps("trajectories", horizons, STEPS_TARGET, prepared, Path(folder), screen)
+        compare_steps("forced steps", forced, FORCED_TARGET, prepared, Path(folder), screen)
 
 
 def prepare(matrix: str, folder: Path, screen: Screen) -> Prepared:
@@ -65,13 +76,20 @@ def prepare(matrix: str, folder: Path, screen: Screen) -> Prepared:
     requests = releases.expand(file)
     resolved = {request.id: locks.resolve(request) for request in requests}
     ready = {name: release for name, release in resolved.items() if isinstance(release, locks.Release)}
-    cells = plan.cells(file.matrix, requests, ready)
+    cells = plan.cells(file.matrix, requests, ready, attachments.read(file))
     building.build([cell.release for cell in cells], screen)
     with Store(folder / "prepare.duckdb", read_only=True) as store:
-        stimuli = drawing.draw(file.matrix, probing.known_layouts(cells, store)).drawn
-    for title, stimulus in stimuli.items():
-        stimulus_path(folder, title).write_bytes(stimulus.payload)
-    return Prepared(cells=cells, stimuli=stimuli)
+        drawn = drawing.known_stimuli(file, cells, store).drawn
+    for title, each in drawn.items():
+        stimulus_path(folder, title).write_bytes(each.stimulus.payload)
+    return Prepared(cells=cells, drawn=drawn)
+
+
+def forced_steps(drawn: Drawn) -> Stimulus:
+    """As many forced steps, with nudged copies, as a bank of the default size gives."""
+    spec = StimulusSpec(trajectories=FORCED_STATES, steps=1, actions="uniform")
+    forced = starts.horizon(spec, drawn.known.cell.environment, drawn.known.layout)
+    return stimulus.assemble({"forced": forced, "nudged": stimulus.nudged(forced, 4, 0)}, resets=0)
 
 
 def compare_harnesses(matrix: str, prepared: Prepared, folder: Path, rounds: int, screen: Screen) -> None:
@@ -89,27 +107,31 @@ def compare_harnesses(matrix: str, prepared: Prepared, folder: Path, rounds: int
     screen.note(f"wall time of this harness over the obvious one: {ratio:.2f} (target at most {WALL_TARGET})")
 
 
-def compare_steps(prepared: Prepared, folder: Path, screen: Screen) -> None:
+def compare_steps(
+    what: str, given: Mapping[str, Stimulus], target: float, prepared: Prepared, folder: Path, screen: Screen
+) -> None:
     """The dumper and a bare loop, environment by environment, on its newest release."""
     newest = {cell.environment.title: cell for cell in prepared.cells}
     rows, bare_total, recorded_total = [], 0.0, 0.0
     for title, cell in newest.items():
-        bare, recorded, steps = measure_steps(cell, stimulus_path(folder, title))
+        path = folder / f"{title}.steps.npz"
+        path.write_bytes(given[title].payload)
+        bare, recorded, steps = measure_steps(cell, path)
         bare_total, recorded_total = bare_total + bare, recorded_total + recorded
         rows.append((title, f"{steps / bare:,.0f}", f"{steps / recorded:,.0f}", f"{bare / recorded:.2f}"))
-    screen.table(("environment", "bare steps/s", "dumper steps/s", "ratio"), rows)
+    screen.table((what, "bare steps/s", "dumper steps/s", "ratio"), rows)
     ratio = bare_total / recorded_total
-    screen.note(f"the dumper's steps per second over the bare loop's: {ratio:.2f} (target at least {STEPS_TARGET})")
+    screen.note(f"the dumper's {what} per second over the bare loop's: {ratio:.2f} (target at least {target})")
 
 
-def measure_steps(cell: Cell, stimulus: Path) -> tuple[float, float, int]:
+def measure_steps(cell: Cell, given: Path) -> tuple[float, float, int]:
     """Seconds of the bare loop, seconds of the recording, steps."""
     script = [
         str(HERE / "steps.py"),
         str(dumper_process.DUMPER),
         plan.api_of(cell.release),
-        cell.environment.id,
-        str(stimulus),
+        cell.environment.source,
+        str(given),
     ]
     output = run_in_venv(cell, [*script, str(_STEP_ROUNDS)])
     line = next(line for line in output.splitlines() if line.startswith("RESULT "))
@@ -123,10 +145,9 @@ def run_obvious(prepared: Prepared, folder: Path) -> str:
     files: dict[str, list[Path]] = {}
     for number, cell in enumerate(prepared.cells):
         output = folder / f"{number}.npz"
-        stimulus = stimulus_path(folder.parent, cell.environment.title)
-        run_in_venv(
-            cell, [str(HERE / "obvious.py"), plan.api_of(cell.release), cell.environment.id, str(stimulus), str(output)]
-        )
+        given = stimulus_path(folder.parent, cell.environment.title)
+        source = cell.environment.source
+        run_in_venv(cell, [str(HERE / "obvious.py"), plan.api_of(cell.release), source, str(given), str(output)])
         files.setdefault(cell.environment.title, []).append(output)
     pairs = itertools.chain.from_iterable(itertools.combinations(group, 2) for group in files.values())
     counts = Counter(obvious_verdict(older, newer) for older, newer in pairs)

@@ -32,7 +32,7 @@ def main(api, identifier, stimulus_path, output):
     stimulus = np.load(stimulus_path)
     env = make(api, identifier)
     recorded = {"state": [], "observation": [], "reward": [], "done": []}
-    for state, actions in zip(stimulus["states"], stimulus["actions"]):
+    for state, actions in zip(stimulus["horizon.states"], stimulus["horizon.actions"]):
         read = impose(env, state)
         for action in actions:
             observation, reward, done = env.step(action)[:3]

@@ -1,7 +1,8 @@
-"""The dumper's recording against a bare loop of ``env.step``, in one process inside a release's virtualenv.
+"""The dumper's recording against a bare loop, in one process inside a release's virtualenv.
 
 ``python -I steps.py DUMPER API ENVIRONMENT STIMULUS ROUNDS`` prints seconds of the bare loop and of the recording,
-taken in turns; the least of each is what the machine can do when nobody disturbs it.
+taken in turns; the least of each is what the machine can do when nobody disturbs it. The bare loop resets, imposes a
+state and steps, with nothing recorded.
 """
 
 import importlib
@@ -19,32 +20,45 @@ def load_dumper(folder):
     sys.modules["dumper"] = importlib.util.module_from_spec(spec)
 
 
-def bare(environment, states, actions):
-    step = environment.env.step
-    for state, row in zip(states, actions):
-        environment.impose(state)
-        for action in row:
-            step(action)
+def bare(env, batches):
+    unwrapped, step = env.unwrapped, env.step
+    for states, actions in batches:
+        for state, row in zip(states, actions):
+            env.reset(seed=0)
+            if hasattr(unwrapped, "set_state"):
+                positions = unwrapped.model.nq
+                unwrapped.set_state(state[:positions], state[positions:])
+            else:
+                unwrapped.state = np.array(state)
+            for action in row:
+                step(action)
 
 
 def main(folder, api, identifier, stimulus_path, rounds):
     load_dumper(folder)
-    describe = importlib.import_module("dumper.describe")
     record = importlib.import_module("dumper.record")
-    made = importlib.import_module("dumper.environment").make(importlib.import_module(api), identifier, {})
-    stimulus = np.load(stimulus_path)
-    states = stimulus["states"]
-    actions = [row.tolist() if row.ndim == 1 else list(row) for row in stimulus["actions"]]
-    described = describe.description(made)
+    world = importlib.import_module("dumper.registered").make(importlib.import_module(api), identifier, {})
+    with np.load(stimulus_path) as file:
+        stimulus = {name: file[name] for name in file.files}
+    batches = [
+        (
+            stimulus[name + ".states"],
+            [row.tolist() if row.ndim == 1 else list(row) for row in stimulus[name + ".actions"]],
+        )
+        for name in record.BATCHES
+        if name + ".actions" in stimulus
+    ]
+    described = world.description()
     bare_seconds, recorded_seconds = [], []
     for _ in range(int(rounds)):
         began = time.perf_counter()
-        bare(made, states, actions)
+        bare(world.env, batches)
         middle = time.perf_counter()
-        record.record(made, stimulus_path, described)
+        record.record(world, stimulus, dict(described))
         recorded_seconds.append(time.perf_counter() - middle)
         bare_seconds.append(middle - began)
-    sys.stdout.write("RESULT %r %r %d\n" % (min(bare_seconds), min(recorded_seconds), sum(map(len, actions))))
+    steps = sum(len(row) for _, actions in batches for row in actions)
+    sys.stdout.write("RESULT %r %r %d\n" % (min(bare_seconds), min(recorded_seconds), steps))
 
 
 if __name__ == "__main__":

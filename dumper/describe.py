@@ -11,42 +11,20 @@ _QUATERNION_JOINTS = {
     0: 3,
     1: 0,
 }  # MuJoCo: a free joint's quaternion starts at its 4th position, a ball joint's at once
+_NO_LIMIT = 1e6  # spaces say "unlimited" also by the largest float
 
 
-def layout(environment):
-    """What the orchestrator must know to draw states and actions: sizes, a reference state, the action space."""
-    size = _state_size(environment)
-    reference = environment.read()
-    positions, quaternions = size, []
-    if environment.kind == "mujoco":
-        model = environment.unwrapped.model
-        positions = int(model.nq)
-        reference[:positions] = environment.unwrapped.init_qpos
-        reference[positions:] = environment.unwrapped.init_qvel
-        for kind, address in zip(model.jnt_type.tolist(), model.jnt_qposadr.tolist()):
-            if kind in _QUATERNION_JOINTS:
-                quaternions.append(address + _QUATERNION_JOINTS[kind])
+def description(world):
+    """Everything about a registered environment that is not a step."""
+    unwrapped = world.unwrapped
     return {
-        "kind": environment.kind,
-        "state_size": size,
-        "positions": positions,
-        "quaternions": quaternions,
-        "reference": reference.tolist(),
-        "action": _space(environment.env.action_space),
-    }
-
-
-def description(environment):
-    """Everything about the environment that is not a step."""
-    unwrapped = environment.unwrapped
-    return {
-        "layout": layout(environment),
+        "layout": world.layout(),
         "spaces": {
-            "action": _space(environment.env.action_space),
-            "observation": _space(environment.env.observation_space),
+            "action": space(world.env.action_space),
+            "observation": space(world.env.observation_space),
         },
         "time_step": _time_step(unwrapped),
-        "constants": _constants(unwrapped),
+        "constants": constants(unwrapped),
         "source_sha256": _source_digest(type(unwrapped)),
         "model_sha256": _model_digest(unwrapped),
         "python": platform.python_version(),
@@ -54,23 +32,34 @@ def description(environment):
     }
 
 
-def _state_size(environment):
-    if environment.kind == "mujoco":
-        return int(environment.unwrapped.model.nq + environment.unwrapped.model.nv)
-    return len(environment.unwrapped.state)
+def quaternions(model):
+    """Where in a MuJoCo model's positions a unit quaternion begins."""
+    found = []
+    for kind, address in zip(model.jnt_type.tolist(), model.jnt_qposadr.tolist()):
+        if kind in _QUATERNION_JOINTS:
+            found.append(int(address) + _QUATERNION_JOINTS[kind])
+    return found
 
 
-def _space(space):
-    kind = type(space).__name__
+def limits(values):
+    """Limits of the entries of a state, ``None`` where an entry has none."""
+    return [float(value) if np.isfinite(value) and abs(value) < _NO_LIMIT else None for value in values]
+
+
+def space(given):
+    """A space as JSON can hold it."""
+    kind = type(given).__name__
     described = {"type": kind}
     if kind == "Box":
-        described.update(shape=list(space.shape), dtype=str(space.dtype), low=None, high=None)
-        if space.low.size <= _LONGEST_CONSTANT:
-            described.update(low=_numbers(space.low), high=_numbers(space.high))
+        described.update(shape=list(given.shape), dtype=str(given.dtype), low=None, high=None)
+        if given.low.size <= _LONGEST_CONSTANT:
+            described.update(low=_numbers(given.low), high=_numbers(given.high))
+        else:
+            described.update(bounds=[_numbers(given.low), _numbers(given.high)])
     elif kind == "Discrete":
-        described.update(n=int(space.n), start=int(getattr(space, "start", 0)))
+        described.update(n=int(given.n), start=int(getattr(given, "start", 0)))
     else:
-        described.update(text=str(space))
+        described.update(text=str(given))
     return described
 
 
@@ -88,23 +77,23 @@ def _time_step(unwrapped):
     return None
 
 
-def _constants(unwrapped):
+def constants(unwrapped):
     """Public attributes that are numbers, strings or small numeric arrays, of the instance and of its class."""
     names = set(vars(unwrapped)) | {name for name in dir(type(unwrapped)) if name.isupper()}
-    constants = {}
+    found = {}
     for name in sorted(names):
         if name.startswith("_") or name == "state":
             continue
         value = getattr(unwrapped, name, None)
         if isinstance(value, (bool, int, str)):
-            constants[name] = repr(value)
+            found[name] = repr(value)
         elif isinstance(value, (float, np.floating, np.integer)):
-            constants[name] = repr(float(value))
+            found[name] = repr(float(value))
         elif isinstance(value, (list, tuple, np.ndarray)):
             array = np.asarray(value) if not isinstance(value, (list, tuple)) or _all_numbers(value) else None
             if array is not None and array.dtype.kind in "biuf":
-                constants[name] = repr(_numbers(array.astype(np.float64)))
-    return constants
+                found[name] = repr(_numbers(array.astype(np.float64)))
+    return found
 
 
 def _all_numbers(values):

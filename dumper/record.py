@@ -1,4 +1,9 @@
-"""Impose each state of the stimulus, take its actions, record every step."""
+"""Start from each state of the stimulus, take its actions, record every step.
+
+A stimulus is a few batches, each of states (or seeds) with one or more actions for every one of them. ``horizon`` holds
+trajectories. ``forced`` holds single steps: impose a state, take one step, stop. ``nudged`` holds copies of the forced
+states moved by one unit in the last place.
+"""
 
 import json
 
@@ -7,50 +12,86 @@ import numpy as np
 from dumper.answers import Answer
 
 OUTPUTS = ("state", "observation", "reward", "terminated", "truncated")
+BATCHES = ("forced", "nudged", "horizon")
+REPEATED = 16  # forced states that are imposed once more, in another order
 
 
 class Incomparable(Exception):
     """The stimulus does not fit this release's environment, so nothing it did could be compared."""
 
 
-def record(environment, stimulus_path, description):
-    """Run the whole stimulus; return the answer with its arrays.
+class NotReproduced(Exception):
+    """The same state, imposed twice, led to two different ones."""
+
+
+def record(world, stimulus, description):
+    """Run the whole stimulus (arrays by name); return the answer with its arrays, named ``batch.output``.
 
     Episodes are stepped on past termination: what a release does there is part of what it does.
     """
-    with np.load(stimulus_path, allow_pickle=False) as stimulus:
-        states = stimulus["states"]
-        actions = stimulus["actions"]
-    size = description["layout"]["state_size"]
-    if states.shape[1] != size:
-        raise Incomparable("its state has %d entries, the stimulus %d" % (size, states.shape[1]))
-    step, observation = _try_out(environment, states, actions)
-    trajectories, steps = actions.shape[:2]
-    arrays = _allocate(states, trajectories, steps, _as_array(observation))
-    arrays["structure"] = _structure(observation)
-    for index in range(trajectories):
-        environment.impose(states[index])
-        arrays["imposed"][index] = environment.read()
-        _follow(environment, step, _as_arguments(actions[index]), [arrays[name][index] for name in OUTPUTS])
-    description["steps"] = trajectories * steps
+    arrays = {"spaces": _text(description["spaces"])}
+    steps = 0
+    if world.evidence == "table":
+        arrays.update(("forced." + name, array) for name, array in world.transitions().items())
+        arrays["structure"] = _text("table")
+        steps = len(arrays["forced.reward"])
+    batches = [name for name in BATCHES if name + ".actions" in stimulus]
+    if batches:
+        starts = {name: _starts(world, stimulus, name, description["layout"]["state_size"]) for name in batches}
+        step, observation = _try_out(world, starts[batches[0]], stimulus[batches[0] + ".actions"])
+        arrays["structure"] = _text(_described(observation))
+        for name in batches:
+            actions = stimulus[name + ".actions"]
+            recorded = _record_batch(world, step, starts[name], actions, _as_array(observation))
+            if name == "forced" and world.evidence == "forced":
+                _repeat(world, step, starts[name], actions, recorded)
+            if name == "nudged":
+                del recorded["imposed"]
+            arrays.update((name + "." + output, array) for output, array in recorded.items())
+            steps += actions.shape[0] * actions.shape[1]
+    if "reset.seeds" in stimulus:
+        for name, array in _record_resets(world, stimulus["reset.seeds"].tolist()).items():
+            arrays["reset." + name] = array
+    description["steps"] = steps
     return Answer("ok", "", arrays=arrays, meta=description)
 
 
-def _try_out(environment, states, actions):
+class _Starts:
+    """Where the trajectories of a batch begin: in given states, or at a seed where states cannot be imposed."""
+
+    def __init__(self, values, begin):
+        self.values = values
+        self.begin = begin
+
+    def __len__(self):
+        return len(self.values)
+
+
+def _starts(world, stimulus, batch, size):
+    if batch + ".seeds" in stimulus:
+        return _Starts(stimulus[batch + ".seeds"].tolist(), world.reset)
+    states = stimulus[batch + ".states"]
+    if states.shape[1] != size:
+        raise Incomparable("its state has %d entries, the stimulus %d" % (size, states.shape[1]))
+    return _Starts(states, world.impose)
+
+
+def _try_out(world, starts, actions):
     """Find out how to step and what an observation looks like, and that imposing a state has an effect.
 
     An environment may publish a `state` that it does not step from. Reading it back would not tell. So two different
     states are stepped with the same action: if nothing differs, neither was imposed.
     """
-    environment.impose(states[0])
-    step = environment.stepper(_first_action(actions))
-    outcomes = []
-    for state in (states[0], _another(states)):
-        environment.impose(state)
-        observation = step(_first_action(actions))[0]
-        outcomes.append((environment.read().tobytes(), _as_array(observation).tobytes()))
-    if outcomes[0] == outcomes[1]:
-        raise Incomparable("imposing a state has no effect: two different ones led to the same")
+    starts.begin(starts.values[0])
+    step = world.stepper(first_action(actions))
+    starts.begin(starts.values[0])
+    observation = step(first_action(actions))[0]
+    if world.evidence == "forced":
+        outcome = world.read().tobytes(), _as_array(observation).tobytes()
+        starts.begin(_another(starts.values))
+        observation = step(first_action(actions))[0]
+        if outcome == (world.read().tobytes(), _as_array(observation).tobytes()):
+            raise Incomparable("imposing a state has no effect: two different ones led to the same")
     return step, observation
 
 
@@ -62,15 +103,24 @@ def _another(states):
     return states[0] * 0.5 + 0.01
 
 
-def _first_action(actions):
+def first_action(actions):
     """A copy: a release may change the action that it is given, and the stimulus must stay what it is."""
-    return _as_arguments(actions[0].copy())[0]
+    return as_arguments(actions[0].copy())[0]
 
 
-def _allocate(states, trajectories, steps, observation):
+def _record_batch(world, step, starts, actions, observation):
+    arrays = _allocate(len(starts), actions.shape[1], len(world.read()), observation)
+    for index in range(len(starts)):
+        starts.begin(starts.values[index])
+        arrays["imposed"][index] = world.read()
+        _follow(world, step, as_arguments(actions[index]), [arrays[name][index] for name in OUTPUTS])
+    return arrays
+
+
+def _allocate(trajectories, steps, size, observation):
     return {
-        "imposed": np.empty(states.shape, dtype=np.float64),
-        "state": np.empty((trajectories, steps, states.shape[1]), dtype=np.float64),
+        "imposed": np.empty((trajectories, size), dtype=np.float64),
+        "state": np.empty((trajectories, steps, size), dtype=np.float64),
         "observation": np.empty((trajectories, steps) + observation.shape, dtype=observation.dtype),
         "reward": np.empty((trajectories, steps), dtype=np.float64),
         "terminated": np.empty((trajectories, steps), dtype=np.bool_),
@@ -78,9 +128,9 @@ def _allocate(states, trajectories, steps, observation):
     }
 
 
-def _follow(environment, step, actions, outputs):
+def _follow(world, step, actions, outputs):
     states, observations, rewards, terminations, truncations = outputs
-    copy_state = environment.copier(states)
+    copy_state = world.copier(states)
     dtype, shape = observations.dtype, observations.shape[1:]
     k = 0
     try:
@@ -103,7 +153,33 @@ def _follow(environment, step, actions, outputs):
         observations[k:] = np.nan if dtype.kind == "f" else 0
 
 
-def _as_arguments(actions):
+def _repeat(world, step, starts, actions, recorded):
+    """Impose a sample of the states again, last first, and require the same bits.
+
+    Whatever the previous state had left behind would be another's now.
+    """
+    sample = np.unique(np.linspace(len(starts) - 1, 0, REPEATED).astype(int))[::-1]
+    again = _record_batch(
+        world, step, _Starts(starts.values[sample], starts.begin), actions[sample], recorded["observation"][0, 0]
+    )
+    for name in OUTPUTS:
+        if again[name].tobytes() != recorded[name][sample].tobytes():
+            raise NotReproduced(
+                "a state that was imposed again, in another order, led to another %s: the release does not reproduce "
+                "itself, or keeps something of the state before" % name
+            )
+
+
+def _record_resets(world, seeds):
+    """What each seed starts from."""
+    states, observations = [], []
+    for seed in seeds:
+        observations.append(_as_array(world.reset(seed)))
+        states.append(world.read())
+    return {"state": np.array(states), "observation": np.array(observations)}
+
+
+def as_arguments(actions):
     """Discrete actions are handed over as plain integers, others as the rows of the array."""
     return actions.tolist() if actions.ndim == 1 and actions.dtype.kind == "i" else list(actions)
 
@@ -117,13 +193,13 @@ def _as_array(observation):
     return np.asarray(observation)
 
 
-def _structure(observation):
-    """Names, dtypes and shapes of an observation's parts, as bytes: numbers in another structure are other ones."""
-    text = json.dumps(_described(observation), sort_keys=True)
-    return np.frombuffer(text.encode("utf-8"), dtype=np.uint8).copy()
+def _text(value):
+    """A description as an array of bytes, so that it is compared and kept like any other output."""
+    return np.frombuffer(json.dumps(value, sort_keys=True).encode("utf-8"), dtype=np.uint8).copy()
 
 
 def _described(observation):
+    """Names, dtypes and shapes of an observation's parts: numbers in another structure are other ones."""
     if isinstance(observation, dict):
         return {str(key): _described(part) for key, part in observation.items()}
     if isinstance(observation, tuple):

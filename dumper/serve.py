@@ -17,7 +17,7 @@ from importlib import metadata
 
 from dumper import answers
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 
 class WrongVersion(Exception):
@@ -34,7 +34,7 @@ def serve(request_path):
         raise SystemExit("the request speaks protocol %r, this dumper %r" % (request["protocol"], PROTOCOL))
     owner = os.getpid()
     try:
-        gym = _import_release(request)
+        _import_release(request)
     except Exception as error:
         _end_if_forked(owner)
         answer = answers.Answer("failed", _last_line(error), detail=traceback.format_exc())
@@ -44,7 +44,7 @@ def serve(request_path):
     open(request["imported"], "wb").close()
     for cell in request["cells"]:
         began = time.perf_counter()
-        answer = _answer(gym, request, cell)
+        answer = _answer(request, cell)
         _end_if_forked(owner)
         answer.meta["seconds"] = time.perf_counter() - began
         answers.write(cell["answer"], cell["environment"], answer)
@@ -82,15 +82,15 @@ def _import_release(request):
         found = metadata.version(name)
         if _release_of(found) != _release_of(version):
             raise WrongVersion("%s %s is installed, %s was asked for" % (name, found, version))
-    gym = importlib.import_module(request["api"])
+    if request["api"] is not None:
+        importlib.import_module(request["api"])
     _assert_imported(request)
-    return gym
 
 
 def _assert_imported(request):
     """Assert that the modules that have been imported come from this virtualenv and say the version they should."""
     prefix = os.path.realpath(sys.prefix) + os.sep
-    for name in {request["api"], *request["expect"]}:
+    for name in {request["api"] or "numpy", *request["expect"]}:
         module = sys.modules.get(name.replace("-", "_"))
         origin = getattr(module, "__file__", None)
         if origin is not None and not os.path.realpath(origin).startswith(prefix):
@@ -109,28 +109,60 @@ def _release_of(version):
     return tuple(int(number) for number in re.sub(r"(\.0+)+$", "", numbers.group(1)).split("."))
 
 
-def _answer(gym, request, cell):
-    from dumper import describe, environment, record
+def _answer(request, cell):
+    from dumper import record, worlds
 
+    world = None
     try:
-        env = environment.make(gym, cell["environment"], cell["arguments"])
-    except environment.Unavailable as error:
-        return answers.Answer("unavailable", str(error))
-    except Exception as error:
-        return answers.Answer("failed", _last_line(error), detail=traceback.format_exc())
-    try:
+        world = worlds.make(cell["kind"], cell["source"], cell["arguments"], cell["files"])
         _assert_imported(request)
-        if request["task"] == "probe":
-            return answers.Answer("ok", "", meta={"layout": describe.layout(env)})
-        return record.record(env, cell["stimulus"], describe.description(env))
-    except environment.Unavailable as error:
+        return _TASKS[cell["task"]](world, cell)
+    except worlds.Unavailable as error:
         return answers.Answer("unavailable", str(error))
     except record.Incomparable as error:
         return answers.Answer("incomparable", str(error))
+    except record.NotReproduced as error:
+        return answers.Answer("nondeterministic", str(error))
     except Exception as error:
         return answers.Answer("failed", _last_line(error), detail=traceback.format_exc())
     finally:
-        environment.close(env)
+        if world is not None:
+            world.close()
+
+
+def _probe(world, _):
+    return answers.Answer("ok", "", meta={"layout": world.layout()})
+
+
+def _bank(world, cell):
+    from dumper import bank
+
+    return bank.make(world, _read(cell))
+
+
+def _dump(world, cell):
+    from dumper import plant, record, worlds
+
+    stimulus = _read(cell)
+    if not cell["plant"]:
+        return record.record(world, stimulus, world.description())
+    constant = cell["plant"]["name"] or plant.first_that_acts(world, stimulus)
+    fresh = worlds.make(cell["kind"], cell["source"], cell["arguments"], cell["files"])
+    try:
+        fresh.move(constant, cell["plant"]["factor"])
+        return record.record(fresh, stimulus, dict(fresh.description(), planted=constant))
+    finally:
+        fresh.close()
+
+
+def _read(cell):
+    import numpy
+
+    with numpy.load(cell["given"], allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+_TASKS = {"probe": _probe, "bank": _bank, "dump": _dump}
 
 
 def _last_line(error):

@@ -88,3 +88,14 @@ class Wrapped(Ancient):
         if keywords:
             raise TypeError("reset() got an unexpected keyword argument 'seed'")
         return self._inner.reset()
+
+
+class Toy(Counter):
+    """Two states; action 1 goes to the other with a chance."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.P: Any = {
+            1: {0: [(1.0, 1, 0.0, False)]},
+            0: {1: [(0.25, 0, -1.0, False), (0.75, 1, 10.0, True)], 0: [(1.0, 0, -1.0, False)]},
+        }

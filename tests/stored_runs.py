@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from analysis.verdicts import Judgement, Verdict
-from audit.records import RunCell, RunRecord, RunRelease
+from audit.records import RunCell, RunEnvironment, RunRecord, RunRelease
 from audit.store import Store
 
 RUN = RunRecord(
@@ -33,6 +35,9 @@ VIEWS = frozenset(
         "changes",
         "amplified",
         "separations",
+        "environments",
+        "certificates",
+        "sensitivity",
         "releases",
         "release_packages",
         "dumps",
@@ -68,19 +73,62 @@ def cell(name: str, position: int, behaviour: str | None, environment: str = "E"
 
 
 def judgement(verdict: Verdict = Verdict.CHANGED, first: float | None = 0.5) -> Judgement:
-    return Judgement(verdict=verdict, reason=f"{verdict} it is", first_step=first, first_step_ulps=None, horizon=1.0)
+    changed = verdict is Verdict.CHANGED
+    return Judgement(
+        verdict=verdict,
+        paper_verdict=Verdict.ROUNDING,
+        reason=f"{verdict} it is",
+        first_step=first,
+        first_step_ulps=None,
+        first_step_ratio=2e6 if changed else 0.5,
+        horizon=1.0,
+        states_forced=4,
+        states_beyond=2 if changed else 0,
+        outputs_changed="state, reward" if changed else "",
+        beyond=(1, 3) if changed else (),
+    )
 
 
-def finish(store: Store, run: RunRecord, releases: Sequence[RunRelease], cells: Sequence[RunCell]) -> None:
+def exercised(environment: str = "E", **changes: Any) -> RunEnvironment:
+    """An environment whose controls are as they should be, but for the changes."""
+    row = RunEnvironment(
+        environment=environment,
+        baseline="a",
+        evidence="forced",
+        states=4,
+        coverage="4 states; 1 of 2 colliding pairs touched",
+        features='{"contact a b": 4, "contact a c": 0}',
+        reproduced="yes",
+        planted="seen",
+        constant="gravity",
+        planted_ratio=1e7,
+        reason="",
+    )
+    return replace(row, **changes)
+
+
+def finish(
+    store: Store,
+    run: RunRecord,
+    releases: Sequence[RunRelease],
+    cells: Sequence[RunCell],
+    environments: Sequence[RunEnvironment] = (),
+) -> None:
     store.begin_run(run)
-    store.finish_run(run.run_id, 0, releases, cells, [])
+    store.finish_run(run.run_id, 0, releases, cells, environments, [])
 
 
-def audited(store: Store, behaviours: Mapping[str, str | None], run: RunRecord = RUN) -> None:
+def audited(
+    store: Store,
+    behaviours: Mapping[str, str | None],
+    run: RunRecord = RUN,
+    environments: Sequence[RunEnvironment] = (),
+) -> None:
     """A run of releases in one series on one environment, each with its behaviour or none."""
     names = list(behaviours)
     releases = [release(name, position) for position, name in enumerate(names)]
-    finish(store, run, releases, [cell(name, position, behaviours[name]) for position, name in enumerate(names)])
+    cells = [cell(name, position, behaviours[name]) for position, name in enumerate(names)]
+    finish(store, run, releases, cells, environments)
 
 
 def pairs(store: Store, view: str = "pairs", where: str = "true") -> set[tuple[str, str]]:

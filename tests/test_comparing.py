@@ -1,207 +1,262 @@
+"""From two recorded behaviours to a verdict: each output, each kind of evidence."""
+
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations
-from pathlib import Path
+import math
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from analysis.verdicts import Verdict
-from audit import comparing
+from analysis.verdicts import Judgement, Verdict
+from audit import comparing, stimulus
+from audit.comparing import STEP_OUTPUTS
 from audit.errors import StoreError
 from audit.matrix import OUTPUTS
-from audit.records import DumpRecord, NewDump, RunCell, StoredArray
+from audit.stimulus import Batch
 from audit.store import Store
+from tests.recorded_behaviours import NUDGES, STATES, Arrays, forced, keep, replayed, table, text
 
 READS = comparing.reads(OUTPUTS)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "audit.duckdb") as opened:
-        yield opened
-
-
-def cell(release: str, behaviour: str | None, environment: str = "E", position: int = 0) -> RunCell:
-    return RunCell(
-        environment=environment,
-        release=release,
-        position=position,
-        cell_key=None,
-        status="ok",
-        reason="",
-        behaviour=behaviour,
-        reused=False,
-    )
-
-
-def recording(**changes: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    whole: dict[str, NDArray[Any]] = {
-        "imposed": np.zeros((2, 2)),
-        "state": np.ones((2, 3, 2)),
-        "observation": np.ones((2, 3, 2), np.float32),
-        "reward": np.zeros((2, 3)),
-        "terminated": np.zeros((2, 3), np.bool_),
-        "truncated": np.zeros((2, 3), np.bool_),
-        "structure": np.frombuffer(b"<f4(2,)", dtype=np.uint8),
-    }
-    assert set(changes) <= set(whole)
-    return {**whole, **changes}
-
-
-def keep(store: Store, behaviour: str, machine: str = "here", **changes: Any) -> None:
-    outputs = {
-        name: StoredArray(digest=store.arrays.put(array), dtype=str(array.dtype), shape=array.shape)
-        for name, array in recording(**changes).items()
-    }
-    store.put_dump(
-        NewDump(
-            record=DumpRecord(status="ok", reason="", behaviour=behaviour),
-            key=f"key of {behaviour}",
-            machine=machine,
-            stimulus="s",
-            outputs=outputs,
-            description={},
-            steps=6,
-            seconds=0.0,
-        )
-    )
-
-
-def verdict(store: Store) -> tuple[Any, ...]:
-    comparing.compare(store, ("a", "b"), OUTPUTS)
-    ((found),) = store.query(
-        "SELECT verdict, reason, first_step_separation, horizon_separation FROM internal.comparisons"
-    ).rows
+def judged(store: Store, one: Arrays, other: Arrays, reads: Any = OUTPUTS) -> Judgement:
+    keep(store, "a", one)
+    keep(store, "b", other)
+    found, evidence = comparing.judged(store, ("a", "b"), reads)
+    assert [each.output for each in evidence] in ([], list(OUTPUTS))
     return found
 
 
-# Which
+def changed(array: Any, rows: Any = slice(None), by: float = 0.5) -> Any:
+    """The array with some rows moved, or its flags turned."""
+    moved = array.copy()
+    moved[rows] = ~array[rows] if array.dtype == np.bool_ else array[rows] + array.dtype.type(by)
+    return moved
 
 
-def test_all_pairs_of_distinct_behaviours_lesser_first() -> None:
-    cells = [cell("1", "c"), cell("2", "a"), cell("3", "b"), cell("4", "c")]
-    assert set(comparing.wanted(cells, "all", None)) == {("a", "b"), ("a", "c"), ("b", "c")}
+def stepped(output: str, rows: Any = range(STATES), by: float = 0.5) -> Arrays:
+    """A behaviour whose steps from those states, and from their nudged copies, come out otherwise."""
+    one = forced()
+    copies = [row + STATES * copy for copy in range(NUDGES) for row in rows]
+    return one | {
+        f"forced.{output}": changed(one[f"forced.{output}"], list(rows), by),
+        f"nudged.{output}": changed(one[f"nudged.{output}"], copies, by),
+    }
 
 
-def test_against_one_release_needs_only_pairs_with_its_behaviour() -> None:
-    cells = [cell("1", "c"), cell("2", "a"), cell("3", "b")]
-    assert set(comparing.wanted(cells, "against", "3")) == {("a", "b"), ("b", "c")}
-
-
-def test_against_a_release_without_a_dump_needs_nothing_between_the_others() -> None:
-    cells = [cell("1", "c"), cell("2", "a"), cell("3", None)]
-    assert comparing.wanted(cells, "against", "3") == {}
-
-
-def test_adjacent_covers_every_pair_of_neighbours() -> None:
-    cells = [cell(str(position), name, position=position) for position, name in enumerate("bab")]
-    assert comparing.wanted(cells, "adjacent", None) == {("a", "b"): "E: 0 and 1"}
-
-
-def test_environments_are_not_compared_with_each_other() -> None:
-    cells = [cell("1", "a"), cell("1", "b", "F"), cell("2", None)]
-    assert comparing.wanted(cells, "all", None) == {}
-
-
-def test_nothing_wanted_of_nothing() -> None:
-    assert comparing.wanted([], "all", None) == {}
-    assert comparing.wanted([cell("1", None)], "all", None) == {}
-
-
-@settings(deadline=None)
-@given(st.lists(st.sampled_from("abcd"), max_size=30))
-def test_the_work_grows_with_behaviours_and_not_with_releases(behaviours: list[str]) -> None:
-    cells = [cell(str(index), behaviour) for index, behaviour in enumerate(behaviours)]
-    assert set(comparing.wanted(cells, "all", None)) == set(combinations(sorted(set(behaviours)), 2))
-
-
-# How
+# Each output
 
 
 def test_the_same_outputs_are_identical(store: Store) -> None:
-    keep(store, "a")
+    keep(store, "a", forced())
     comparing.compare(store, ("a", "a"), OUTPUTS)
     assert store.compared(READS) == {("a", "a")}
-    assert store.query("SELECT verdict, first_step_separation FROM internal.comparisons").rows == (("identical", 0.0),)
-    assert store.query("SELECT count(*) FROM internal.output_separations WHERE same_bits").rows == ((len(OUTPUTS),),)
+    found = store.query("SELECT verdict, first_step_separation, states_forced, beyond FROM internal.comparisons")
+    assert found.rows == (("identical", 0.0, STATES, []),)
+    assert store.query("SELECT count(*) FROM internal.output_separations WHERE same_bits").rows == ((7,),)
 
 
-def test_imposed_states_that_differ_are_never_compared(store: Store) -> None:
-    keep(store, "a")
-    keep(store, "b", imposed=np.full((2, 2), 1e-300), state=np.zeros((2, 3, 2)))
-    assert verdict(store) == ("incomparable", "the states that were imposed read back differently", None, None)
+@pytest.mark.parametrize("output", STEP_OUTPUTS)
+def test_a_change_in_each_output_is_found_and_named(store: Store, output: str) -> None:
+    found = judged(store, forced(), stepped(output, [1, 4]))
+    assert found.verdict is Verdict.CHANGED
+    assert found.outputs_changed == output
+    assert found.reason.startswith(f"{output} only beyond the yardstick in 2 of {STATES} states")
+    assert (found.states_forced, found.states_beyond, found.beyond) == (STATES, 2, (1, 4))
+    assert found.paper_verdict is Verdict.IDENTICAL, "trajectories do not show it"
+
+
+@pytest.mark.parametrize("name", ["reset.state", "reset.observation"])
+def test_a_changed_reset_alone(store: Store, name: str) -> None:
+    found = judged(store, forced(), {**forced(), name: changed(forced()[name], [0])})
+    assert (found.verdict, found.outputs_changed) == (Verdict.CHANGED, "reset")
+    assert found.reason == "reset only: 1 of 3 seeds start elsewhere"
+    assert found.states_beyond == 0
+
+
+def test_a_reset_that_moved_by_a_last_place_is_rounding(store: Store) -> None:
+    moved = {name: np.nextafter(forced()[name], 9, dtype=forced()[name].dtype) for name in ("reset.state",)}
+    found = judged(store, forced(), forced() | moved)
+    assert found.verdict is Verdict.ROUNDING
+    assert found.first_step_ratio is not None
+    assert 0 < found.first_step_ratio < 10
+
+
+def test_a_reset_of_another_shape_is_changed(store: Store) -> None:
+    found = judged(store, forced(), {**forced(), "reset.observation": np.ones((3, 5), np.float32)})
+    assert (found.verdict, found.outputs_changed) == (Verdict.CHANGED, "reset")
+
+
+def test_a_reset_of_another_dtype_is_changed(store: Store) -> None:
+    wider = forced()["reset.observation"].astype(np.float64)
+    found = judged(store, forced(), {**forced(), "reset.observation": wider})
+    assert (found.verdict, found.outputs_changed) == (Verdict.CHANGED, "reset")
+
+
+def test_a_reset_that_observes_otherwise_than_a_step_can_be_compared(store: Store) -> None:
+    odd = np.ones((3, 7), np.float32)
+    found = judged(store, {**forced(), "reset.observation": odd}, {**forced(), "reset.observation": odd + 1})
+    assert found.outputs_changed == "reset"
+
+
+@pytest.mark.parametrize(
+    ("spaces", "told"),
+    [
+        (
+            b'{"action": {"high": ["2.0"], "type": "Box"}, "observation": {"type": "Discrete"}}',
+            "the action space's high",
+        ),
+        (
+            b'{"action": {"high": ["1.0"], "type": "Box"}, "observation": {"type": "Box"}}',
+            "the observation space's type",
+        ),
+        (b"not json", "they differ"),
+        (b"[]", "they differ"),
+        (b'{"action": 3, "observation": {}}', "they differ"),
+    ],
+)
+def test_spaces_alone(store: Store, spaces: bytes, told: str) -> None:
+    found = judged(store, forced(), {**forced(), "spaces": text(spaces)})
+    assert (found.verdict, found.outputs_changed) == (Verdict.CHANGED, "spaces")
+    assert found.reason.startswith("spaces: ")
+    assert told in found.reason
+
+
+def test_equal_numbers_in_another_structure_are_changed(store: Store) -> None:
+    found = judged(store, forced(), {**forced(), "structure": text(b'{"x": "<f8()"}')})
+    assert (found.verdict, found.reason) == (Verdict.CHANGED, "observation has another structure")
+
+
+def test_a_change_of_shape_is_changed(store: Store) -> None:
+    other = forced()
+    for name in ("horizon", "forced", "nudged"):
+        key = f"{name}.observation"
+        other[key] = np.concatenate([other[key]] * 2, axis=2)
+    found = judged(store, forced(), other)
+    assert (found.verdict, found.first_step, found.horizon) == (Verdict.CHANGED, math.inf, math.inf)
+    assert found.reason == "observation has shapes 2 and 4"
+
+
+def test_a_change_of_dtype_is_changed_however_close_the_values(store: Store) -> None:
+    wider = {name: array.astype(np.float64) for name, array in forced().items() if name.endswith(".observation")}
+    found = judged(store, forced(), forced() | wider)
+    assert found.verdict is Verdict.CHANGED
+    assert "observation has dtypes float32 and float64" in found.reason
+
+
+# The yardstick
+
+
+def test_a_last_place_is_rounding_and_1e_9_is_not(store: Store) -> None:
+    for behaviour, by in (("b", 2**-52), ("c", 1e-9)):
+        keep(store, behaviour, stepped("state", by=by))
+    keep(store, "a", forced())
+    assert comparing.judged(store, ("a", "b"), OUTPUTS)[0].verdict is Verdict.ROUNDING
+    assert comparing.judged(store, ("a", "c"), OUTPUTS)[0].verdict is Verdict.CHANGED
+
+
+def test_a_state_in_which_a_nudge_moves_as_much_says_nothing(store: Store) -> None:
+    sensitive = forced()
+    sensitive["nudged.terminated"] = changed(sensitive["nudged.terminated"], [2])
+    found = judged(store, sensitive, stepped("terminated", [2]))
+    assert (found.verdict, found.first_step_ratio) == (Verdict.ROUNDING, 1.0)
+
+
+def test_the_same_steps_with_trajectories_apart_are_amplified(store: Store) -> None:
+    found = judged(store, forced(), {**forced(), "horizon.state": forced()["horizon.state"] * 1.5})
+    assert (found.verdict, found.paper_verdict) == (Verdict.AMPLIFIED, Verdict.CHANGED)
+    assert found.reason.startswith("no difference after one step, state apart by")
+
+
+def test_where_the_states_beyond_come_from_is_told(store: Store) -> None:
+    batch = Batch(starts=forced()["forced.imposed"], actions=np.zeros((STATES, 1)))
+    given = stimulus.assemble({"forced": batch}, source=np.array([0, 1, 1, 2, 3, 3], np.uint8))
+    store.put_stimuli([given])
+    keep(store, "a", forced(), stimulus=given.digest)
+    keep(store, "b", stepped("state", [4, 5]), stimulus=given.digest)
+    found, _ = comparing.judged(store, ("a", "b"), OUTPUTS)
+    assert f"in 2 of {STATES} states (2 sought)" in found.reason
+
+
+# Never compared
+
+
+@pytest.mark.parametrize("name", ["horizon.imposed", "forced.imposed"])
+def test_imposed_states_that_differ_are_never_compared(store: Store, name: str) -> None:
+    keep(store, "a", forced())
+    keep(store, "b", {**forced(), name: forced()[name] + 1e-15})
+    comparing.compare(store, ("a", "b"), OUTPUTS)
+    columns = "verdict, paper_verdict, reason, first_step_separation, states_forced"
+    assert store.query(f"SELECT {columns} FROM internal.comparisons").rows == (
+        ("incomparable", "incomparable", "the states that were imposed read back differently", None, None),
+    )
     assert store.query("SELECT count(*) FROM internal.output_separations").rows == ((0,),)
 
 
 def test_a_sign_of_zero_in_the_imposed_state_is_another_state(store: Store) -> None:
-    keep(store, "a")
-    keep(store, "b", imposed=-np.zeros((2, 2)))
-    assert verdict(store)[0] == "incomparable"
+    one, other = ({**forced(), "forced.imposed": sign * np.zeros((STATES, 2))} for sign in (1, -1))
+    assert judged(store, one, other).verdict is Verdict.INCOMPARABLE
 
 
 def test_dumps_of_two_kinds_of_cpu_are_never_compared(store: Store) -> None:
-    keep(store, "a")
-    keep(store, "b", machine="other", reward=np.ones((2, 3)))
-    found = verdict(store)
-    assert found[0] == "incomparable"
-    assert "machines of different kinds" in found[1]
+    keep(store, "a", forced())
+    keep(store, "b", {**forced(), "forced.reward": forced()["forced.reward"] + 1}, machine="other")
+    found, evidence = comparing.judged(store, ("a", "b"), OUTPUTS)
+    assert (found.verdict, evidence) == (Verdict.INCOMPARABLE, [])
+    assert "machines of different kinds" in found.reason
 
 
-def test_a_change_in_each_output_is_found_and_named(store: Store) -> None:
-    keep(store, "a")
-    for index, output in enumerate(OUTPUTS):
-        whole = recording()[output]
-        changed: dict[str, Any] = {output: ~whole if whole.dtype == np.bool_ else whole + whole.dtype.type(0.5)}
-        keep(store, f"b{index}", **changed)
-        comparing.compare(store, ("a", f"b{index}"), OUTPUTS)
-        ((verdict, reason),) = store.query(
-            "SELECT verdict, reason FROM internal.comparisons WHERE second = ?", [f"b{index}"]
-        ).rows
-        assert verdict == Verdict.CHANGED
-        assert reason.startswith(f"{output} apart by")
-        assert reason.count("apart") == 1
+# Other kinds of evidence
 
 
-def test_equal_numbers_in_another_structure_are_changed(store: Store) -> None:
-    keep(store, "a")
-    keep(store, "b", structure=np.frombuffer(b'{"x": "<f8()"}', dtype=np.uint8))
-    assert verdict(store)[:2] == ("changed", "observation has another structure")
+def test_a_replayed_environment_is_read_where_histories_part(store: Store) -> None:
+    other = replayed()
+    other["horizon.reward"] = changed(other["horizon.reward"], (1, slice(3, None)))
+    found = judged(store, replayed(), other)
+    assert (found.verdict, found.outputs_changed) == (Verdict.CHANGED, "reward")
+    assert (found.states_forced, found.states_beyond) == (5 + 4, 1)
+    assert found.reason.startswith("reward only beyond the yardstick in 1 of 9 states")
 
 
-def test_a_change_of_shape_is_changed(store: Store) -> None:
-    keep(store, "a")
-    keep(store, "b", observation=np.ones((2, 3, 5), np.float32))
-    assert verdict(store) == ("changed", "observation has shapes 2 and 5", np.inf, np.inf)
+def test_a_replayed_environment_that_is_the_same_counts_its_steps(store: Store) -> None:
+    found = judged(store, replayed(), {**replayed(), "reset.observation": changed(replayed()["reset.observation"])})
+    assert (found.verdict, found.outputs_changed, found.states_forced) == (Verdict.CHANGED, "reset", 10)
+
+
+@pytest.mark.parametrize("output", ["state", "observation", "reward", "terminated"])
+def test_a_table_is_compared_exactly(store: Store, output: str) -> None:
+    name = f"forced.{output}"
+    one = table()
+    by = 1 if one[name].dtype.kind == "i" else 1e-9
+    found = judged(store, one, {**one, name: changed(one[name], [2], by)})
+    assert (found.verdict, found.outputs_changed) == (Verdict.CHANGED, output)
+    assert (found.states_forced, found.beyond) == (4, (2,))
+
+
+# What is read, and what is kept
 
 
 def test_outputs_that_are_not_read_are_kept_all_the_same(store: Store) -> None:
-    keep(store, "a")
-    keep(store, "b", state=np.zeros((2, 3, 2)))
-    comparing.compare(store, ("a", "b"), ["observation"])
-    assert store.query("SELECT verdict, reads FROM internal.comparisons").rows == (
-        ("identical", comparing.reads(["observation"])),
-    )
+    keep(store, "a", forced())
+    keep(store, "b", stepped("state"))
+    for reads in (["observation"], ["state"]):
+        comparing.compare(store, ("a", "b"), reads)
+    found = store.query("SELECT reads, verdict FROM internal.comparisons ORDER BY reads").rows
+    assert found == ((comparing.reads(["observation"]), "identical"), (comparing.reads(["state"]), "changed"))
     assert store.query("SELECT output FROM internal.output_separations WHERE NOT same_bits").rows == (("state",),)
 
 
-def test_one_pair_can_be_judged_by_several_choices_of_outputs(store: Store) -> None:
-    keep(store, "a")
-    keep(store, "b", state=np.zeros((2, 3, 2)))
-    comparing.compare(store, ("a", "b"), ["observation"])
-    comparing.compare(store, ("a", "b"), ["state"])
-    found = store.query("SELECT reads, verdict FROM internal.comparisons ORDER BY reads").rows
-    assert found == ((comparing.reads(["observation"]), "identical"), (comparing.reads(["state"]), "changed"))
+def test_the_evidence_of_a_changed_reset_is_in_the_store(store: Store) -> None:
+    keep(store, "a", forced())
+    keep(store, "b", {**forced(), "reset.state": forced()["reset.state"] + 1})
+    comparing.compare(store, ("a", "b"), OUTPUTS)
+    assert store.query("SELECT output FROM internal.output_separations WHERE NOT same_bits").rows == (("reset",),)
 
 
 def test_an_array_that_is_gone_stops_the_comparison_with_a_sentence(store: Store) -> None:
-    keep(store, "a")
-    keep(store, "b", reward=np.ones((2, 3)))
+    keep(store, "a", forced())
+    keep(store, "b", {**forced(), "forced.reward": forced()["forced.reward"] + 1})
     for path in store.arrays.folder.rglob("*.npy"):
         path.unlink()
     with pytest.raises(StoreError, match="missing or damaged"):

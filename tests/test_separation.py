@@ -222,6 +222,7 @@ def test_flags_have_no_last_place() -> None:
         first_step_ulps=None,
         horizon=1.0,
         horizon_ulps=None,
+        horizon_grains=np.inf,
     )
 
 

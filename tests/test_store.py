@@ -13,7 +13,6 @@ import duckdb
 import numpy as np
 import pytest
 
-from audit.arrays import ArrayFiles
 from audit.errors import StoreError, UsageError
 from audit.records import DumpRecord, NewDump, ProbeRecord, StoredArray
 from audit.stimulus import Stimulus
@@ -33,6 +32,38 @@ def test_migrations_run_once_and_a_second_opening_finds_everything(tmp_path: Pat
     assert numbers == sorted(int(file.name.split("_")[0]) for file in MIGRATIONS.glob("*.sql"))
 
 
+def test_a_database_of_the_version_before_is_migrated_with_what_is_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, first = tmp_path / "audit.duckdb", tmp_path / "migrations"
+    first.mkdir()
+    shutil.copy(MIGRATIONS / "001_initial.sql", first)
+    monkeypatch.setattr("audit.store.MIGRATIONS", first)
+    with Store(path) as store:
+        store.begin_run(RUN)
+        row = ("x", "y", RUN.reads, "changed", "because", 0.5, 2.0, 1.0)
+        store.query(f"INSERT INTO internal.comparisons VALUES {row}")
+        for position, (name, behaviour) in enumerate([("a", "x"), ("b", "y")]):
+            columns = f"'run', '{name}', {position}, '', '', '3', NULL, 'ready', ''"
+            store.query(f"INSERT INTO internal.run_releases VALUES ({columns})")
+            store.query(
+                "INSERT INTO internal.run_cells VALUES "
+                f"('run', 'E', '{name}', {position}, 'k{name}', 'ok', '', '{behaviour}', false)"
+            )
+        store.query("UPDATE internal.runs SET finished = started, exit_code = 0")
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match="schema 1, this version reads"):
+        Store(path, read_only=True)
+    with Store(path) as store:
+        columns = "older, newer, verdict, reason, first_step_ratio, states_forced, paper_verdict, outputs_changed"
+        assert store.query(f"SELECT {columns} FROM pairs").rows == (
+            ("a", "b", "changed", "because", None, None, None, ""),
+        )
+        assert {view: count(store, view) for view in ("environments", "certificates", "sensitivity")} == {
+            "environments": 0, "certificates": 0, "sensitivity": 0,
+        }  # fmt: skip
+
+
 def test_the_public_views_are_there_and_empty(store: Store) -> None:
     views = store.query("SELECT view_name FROM duckdb_views() WHERE schema_name = 'main' AND NOT internal").rows
     assert {row[0] for row in views} == VIEWS
@@ -41,7 +72,8 @@ def test_the_public_views_are_there_and_empty(store: Store) -> None:
 
 def test_pairs_has_the_columns_that_are_promised(store: Store) -> None:
     promised = "matrix, environment, older, newer, adjacent, verdict, first_step_separation, first_step_ulps, "
-    promised += "horizon_separation, reason"
+    promised += "horizon_separation, reason, paper_verdict, first_step_ratio, null_ratio, states_forced, "
+    promised += "states_beyond, outputs_changed, coverage, certificate, growth_steps_per_decade"
     assert store.query(f"SELECT {promised} FROM pairs").columns == tuple(promised.split(", "))
     assert store.query("SELECT * FROM pairs").columns == store.query("SELECT * FROM pairs_history").columns
 
@@ -203,27 +235,6 @@ def test_equal_behaviours_share_their_outputs(store: Store) -> None:
     assert count(store, "internal.behaviour_outputs") == 2
 
 
-def test_arrays_are_kept_once_checked_on_reading_and_missed_when_gone(tmp_path: Path) -> None:
-    arrays = ArrayFiles(folder=tmp_path)
-    array = np.array([[1.5, np.nan, -0.0]])
-    digest = arrays.put(array)
-    assert arrays.put(array.copy()) == digest
-    assert arrays.put(array.astype(np.float32)) != digest
-    assert arrays.put(array.reshape(3, 1)) != digest
-    assert arrays.put(np.array([[1.5, np.nan, 0.0]])) != digest
-    assert arrays.get(digest).tobytes() == array.tobytes()
-    path = next(tmp_path.rglob(f"{digest}*"))
-    content = path.read_bytes()
-    for damaged in (content[:-8] + bytes(8), content[:40], b"", content[:-1], b"PK\x03\x04" + content):
-        path.write_bytes(damaged)
-        with pytest.raises(StoreError, match="damaged"):
-            arrays.get(digest)
-        assert not path.exists(), "so that it is made anew"
-    assert not arrays.has(digest)
-    with pytest.raises(StoreError, match="missing or damaged"):
-        arrays.get(digest)
-
-
 def test_probes_and_stimuli_and_locks(store: Store) -> None:
     assert store.probe("k") is None
     probe = ProbeRecord(status="ok", reason="", layout={"state_size": 4})
@@ -231,10 +242,11 @@ def test_probes_and_stimuli_and_locks(store: Store) -> None:
     store.put_probe("none", ProbeRecord(status="unavailable", reason="r", layout=None))
     assert store.probe("k") == probe
     assert store.probe("none") == ProbeRecord(status="unavailable", reason="r", layout=None)
-    stimulus = Stimulus(digest="ab" * 32, payload=b"bytes", trajectories=2, steps=3)
+    stimulus = Stimulus(digest="ab" * 32, payload=b"bytes", batches={"horizon": (2, 3), "forced": (5, 1)}, resets=0)
     store.put_stimuli([stimulus])
     store.put_stimuli([stimulus])
-    ((file,),) = store.query("SELECT file FROM internal.stimuli").rows
+    ((file, trajectories, steps),) = store.query("SELECT file, trajectories, steps FROM internal.stimuli").rows
+    assert (trajectories, steps) == (2, 11)
     assert (store.path.parent / file).read_bytes() == b"bytes"
     locks = {"d": ("text", [("numpy", "1"), ("six", "2")])}
     store.put_locks(locks)

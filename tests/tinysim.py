@@ -1,7 +1,8 @@
 """A tiny simulator, built as real wheels in many versions with planted differences, and a tiny dependency of it.
 
-Every version of ``tinysim`` is version 1.0 with a few lines replaced; ``PLANTED`` is the list of what and why. Two
-environments: ``Spring-v0`` forgets rounding, ``Chaos-v0`` amplifies it.
+Every version of ``tinysim`` is version 1.0 with a few lines replaced; ``PLANTED`` is the list of what and why. Four
+environments: ``Spring-v0`` forgets rounding, ``Chaos-v0`` amplifies it, ``Ball-v0`` has a floor, a ceiling and drag
+that act only where it touches or is fast, ``Hidden-v0`` does not publish its state.
 """
 
 from __future__ import annotations
@@ -63,7 +64,60 @@ class Chaos(gymnasium.Env):
         return self.state.copy(), float(self.state[0]), False, False, {}
 
 
+class Ball(gymnasium.Env):
+    dt = 0.02
+
+    def __init__(self):
+        self.gravity = 9.8
+        self.floor = 4000.0
+        self.ceiling = 3000.0
+        self.drag = 0.2
+        self.action_space = gymnasium.spaces.Box(-8.0, 8.0, (1,), np.float64)
+        self.observation_space = gymnasium.spaces.Box(np.array([-0.2, -6.0]), np.array([2.2, 6.0]), dtype=np.float64)
+        self.state = None
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state = np.array([1.0 + 0.1 * self.np_random.uniform(-1.0, 1.0), 0.0])
+        return self.state.copy(), {}
+
+    def step(self, action):
+        height, velocity = self.state
+        force = float(action[0]) - self.gravity
+        if height < 0.0:
+            force = force - self.floor * height
+        if height > 2.0:
+            force = force - self.ceiling * (height - 2.0)
+        if abs(velocity) > 3.0:
+            force = force - self.drag * velocity * (abs(velocity) - 3.0)
+        velocity = velocity + self.dt * force
+        height = height + self.dt * velocity
+        self.state = np.array([height, velocity])
+        reward = height * (0.5 if velocity < -4.0 else 1.0)
+        terminated = bool(height > 2.1)
+        return self.state.copy(), reward, terminated, False, {}
+
+
+class Hidden(gymnasium.Env):
+    def __init__(self):
+        self.action_space = gymnasium.spaces.Discrete(2)
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._place, self._speed = self.np_random.uniform(-1.0, 1.0, 2)
+        return np.array([self._place, self._speed]), {}
+
+    def step(self, action):
+        pull = 0.01 if action else -0.01
+        self._speed = self._speed + pull - 0.05 * self._place
+        self._place = self._place + 0.1 * self._speed
+        return np.array([self._place, self._speed]), -abs(self._place), False, False, {}
+
+
 gymnasium.register("tinysim/Spring-v0", entry_point=Spring)
+gymnasium.register("tinysim/Ball-v0", entry_point=Ball)
+gymnasium.register("tinysim/Hidden-v0", entry_point=Hidden)
 gymnasium.register("tinysim/Chaos-v0", entry_point=Chaos)
 """
 
@@ -197,6 +251,76 @@ PLANTED = (
         version="1.18",
         what="Spring: observation with a third entry",
         replaced={_OBSERVE: "return np.append(self.state, 0.0)\n\n\n"},
+    ),
+    Plant(
+        version="1.20",
+        what="Ball: the floor is harder by 1e-6, which acts only in contact",
+        replaced={"floor = 4000.0": "floor = 4000.0 * (1 + 1e-6)"},
+    ),
+    Plant(
+        version="1.21",
+        what="Ball: the ceiling is harder by 1e-6, which acts only at that limit",
+        replaced={"ceiling = 3000.0": "ceiling = 3000.0 * (1 + 1e-6)"},
+    ),
+    Plant(
+        version="1.22",
+        what="Ball: more drag by 1e-6, which acts only above a speed",
+        replaced={"drag = 0.2": "drag = 0.2 * (1 + 1e-6)"},
+    ),
+    Plant(
+        version="1.23",
+        what="Ball: another reward when it falls fast",
+        replaced={"0.5 if velocity < -4.0": "0.5000001 if velocity < -4.0"},
+    ),
+    Plant(version="1.24", what="Ball: ends lower", replaced={"height > 2.1)": "height > 2.05)"}),
+    Plant(
+        version="1.25",
+        what="Ball: starts from a wider range",
+        replaced={"1.0 + 0.1 * self.np_random": "1.0 + 0.11 * self.np_random"},
+    ),
+    Plant(
+        version="1.26",
+        what="Ball: another order of summation",
+        replaced={
+            "force = float(action[0]) - self.gravity": "force = -self.gravity + float(action[0])",
+            "force - self.drag * velocity * (abs(velocity) - 3.0)": "force - self.drag * (velocity * abs(velocity)"
+            " - 3.0 * velocity)",
+        },
+    ),
+    Plant(
+        version="1.30",
+        what="Spring: draws from the system's entropy in step",
+        replaced={_FORCE: _FORCE + " + 1e-9 * np.random.default_rng().uniform()"},
+    ),
+    Plant(
+        version="1.31",
+        what="Spring: depends on the process's number",
+        replaced={_IMPORTS: "import os, tinydep\n", "damping = 0.3": "damping = 0.3 + 1e-12 * os.getpid()"},
+    ),
+    Plant(
+        version="1.32",
+        what="Spring: keeps something of the state before",
+        replaced={
+            _FORCE: _FORCE + " + 1e-6 * getattr(self, 'before', 0.0)\n        self.before = position",
+        },
+    ),
+    Plant(
+        version="1.33",
+        what="Spring: everything rounded to one place, so that a small change cannot be seen",
+        replaced={
+            "self.state = np.array([position, velocity])": "position, velocity = np.round([position, velocity], 1)\n"
+            "        self.state = np.array([position, velocity])"
+        },
+    ),
+    Plant(
+        version="1.34",
+        what="Hidden: another pull by 1e-9",
+        replaced={"pull = 0.01 if": "pull = 0.01 * (1 + 1e-9) if"},
+    ),
+    Plant(
+        version="1.35",
+        what="Hidden: summed in another order",
+        replaced={"self._speed + pull - 0.05 * self._place": "self._speed - 0.05 * self._place + pull"},
     ),
     Plant(
         version="1.98",

@@ -1,0 +1,167 @@
+"""The yardstick: how far a release's own next step moves when its input moves by one unit in the last place.
+
+A separation between two releases is read in multiples of it. Rounding lands within a few; a changed line of physics
+lands many orders of magnitude above. Where a simulator is itself discontinuous (a contact about to appear) the
+envelope is large and that state rightly says nothing: the others decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+THRESHOLD = 1e3
+"""Ratios from here on are a change. It is the only number that decides."""
+
+FAINT = 1e6
+"""Changes below this ratio, and rounding above ``STRONG``, are said to lie between the two."""
+STRONG = 1e2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forced:
+    """One output of a release's forced steps."""
+
+    value: Array
+    """States × entries: what came of each state."""
+    nudged: Array
+    """Nudges × states × entries: what came of it after every coordinate had been moved by one last place."""
+
+    @classmethod
+    def of(cls, value: Array, nudged: Array | None = None) -> Forced:
+        """From recordings of shape (states, 1, ...) and (nudges · states, 1, ...)."""
+        flat = value.reshape(len(value), -1)
+        if nudged is None:
+            return cls(value=flat, nudged=np.empty((0, *flat.shape), flat.dtype))
+        copies = nudged.reshape(len(nudged) // max(1, len(value)), *flat.shape)
+        return cls(value=flat, nudged=copies)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One output of two releases, read by the yardstick."""
+
+    ratios: Floats
+    """By state: its separation in multiples of the envelope, the largest over its entries."""
+    separation: float
+    """The largest absolute separation."""
+    ulps: float | None
+    """The same in units in the last place of the larger value there; ``None`` where there is no last place."""
+    relative: float
+    """The largest separation over the size of its column: what a relative change of the output it is."""
+    state: int
+    entry: int
+    """Where the largest ratio is."""
+
+    @property
+    def ratio(self) -> float:
+        """The largest."""
+        return float(self.ratios.max(initial=0.0))
+
+    @property
+    def beyond(self) -> NDArray[np.bool_]:
+        """Which states are beyond the threshold."""
+        return self.ratios >= THRESHOLD
+
+
+def read(older: Forced, newer: Forced, floor: Floats | None = None) -> Reading:
+    """Read the separation of two releases. ``floor`` is what each entry may move by besides.
+
+    A ratio is infinite where one side is not a number and the other is, zero where the two are the same.
+    """
+    apart = _apart(older.value, newer.value)
+    response = np.maximum(_response(older.value, older.nudged), _response(newer.value, newer.nudged))
+    grain = np.maximum(grain_of(older.value), grain_of(newer.value))
+    ratios = _over(apart, response + grain + (0.0 if floor is None else floor))
+    state, entry = np.unravel_index(int(np.argmax(ratios)), ratios.shape) if ratios.size else (0, 0)
+    size = np.maximum(_scale(older.value), _scale(newer.value))
+    finite = np.where(np.isfinite(apart), apart, 0.0)
+    return Reading(
+        ratios=ratios.max(axis=1, initial=0.0),
+        separation=float(apart.max(initial=0.0)),
+        ulps=_ulps(apart, older.value, newer.value),
+        relative=float((finite / np.where(size > 0, size, 1.0)).max(initial=0.0)),
+        state=int(state),
+        entry=int(entry),
+    )
+
+
+def null_ratio(forced: Forced) -> float:
+    """The largest ratio of a release against itself: its last nudge against the envelope of the others."""
+    if len(forced.nudged) == 0:
+        return 0.0
+    envelope = _response(forced.value, forced.nudged[:-1]) + grain_of(forced.value)
+    return float(_over(_apart(forced.value, forced.nudged[-1]), envelope).max(initial=0.0))
+
+
+def typical_response(forced: Forced) -> Floats:
+    """By entry: how far it moves under a nudge in all but the most sensitive states."""
+    return np.quantile(_response(forced.value, forced.nudged), 0.9, axis=0, method="lower")
+
+
+def grain_of(value: Array) -> Floats:
+    """What an entry can be written in: its own last place, and that of its column's scale.
+
+    A difference of two large numbers has the rounding of the large numbers; the column's scale stands for them.
+    """
+    if value.dtype.kind != "f":
+        return np.zeros(value.shape)
+    limit = np.finfo(value.dtype)
+    finite = np.where(np.isfinite(value), np.abs(value), 0).astype(value.dtype)
+    own = np.spacing(np.minimum(finite, limit.max / 2)).astype(np.float64)
+    grain: Floats = own + float(limit.eps) * _scale(value)
+    return grain
+
+
+def _ulps(apart: Floats, older: Array, newer: Array) -> float | None:
+    if apart.size == 0:
+        return 0.0
+    where = np.unravel_index(int(np.argmax(apart)), apart.shape)
+    if older.dtype.kind != "f" or newer.dtype.kind != "f" or not np.isfinite(apart[where]):
+        return None
+    dtype = min(older.dtype, newer.dtype, key=lambda each: each.itemsize)
+    larger = min(max(abs(float(older[where])), abs(float(newer[where]))), float(np.finfo(dtype).max) / 2)
+    return float(apart[where]) / float(np.spacing(np.asarray(larger, dtype=dtype)))
+
+
+def _scale(value: Array) -> Floats:
+    """A column's scale: the median size of what is not zero, so that one exploded state does not blunt all."""
+    sizes = np.abs(value.astype(np.float64))
+    sizes[~np.isfinite(sizes) | (sizes == 0)] = np.nan
+    scale = np.zeros(sizes.shape[1])
+    some = ~np.isnan(sizes).all(axis=0)
+    scale[some] = np.nanmedian(sizes[:, some], axis=0)
+    return scale
+
+
+def _response(value: Array, nudged: Array) -> Floats:
+    """The largest move of each entry over the nudges."""
+    if len(nudged) == 0:
+        return np.zeros(value.shape)
+    largest: Floats = np.max([_apart(value, each) for each in nudged], axis=0)
+    return largest
+
+
+def _apart(one: Array, other: Array) -> Floats:
+    left, right = one.astype(np.float64), other.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart: Floats = np.abs(left - right)
+    apart[(one == other) | (np.isnan(left) & np.isnan(right))] = 0.0
+    apart[(apart == 0.0) & (one != other) & ~np.isnan(left)] = 1.0  # integers that float64 takes for the same
+    apart[np.isnan(apart)] = np.inf
+    return apart
+
+
+def _over(apart: Floats, envelope: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio: Floats = apart / envelope
+    ratio[apart == 0] = 0.0
+    # Where the envelope is itself infinite the release says of itself that anything can come of this state.
+    ratio[np.isinf(envelope)] = 0.0
+    return ratio

@@ -1,0 +1,53 @@
+"""Cells of releases that were never resolved, for tests of the stages without a process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from audit import stimulus
+from audit.drawing import Drawn
+from audit.interpreters import Interpreter
+from audit.layout import Layout
+from audit.locks import Lock, Release
+from audit.matrix import EnvironmentRow
+from audit.plan import Cell
+from audit.probing import KnownLayout
+from audit.releases import ReleaseRequest
+from audit.stimulus import Batch
+
+ACTION: Any = {"type": "Discrete", "n": 2, "start": 0}
+LAYOUT = Layout(kind="state", state_size=2, positions=1, quaternions=(), reference=(0.0, 0.0), action=ACTION)
+
+
+def release(name: str) -> Release:
+    request = ReleaseRequest(
+        id=name, requires=("gymnasium==1.0.0",), pins=(), python="3.11", exclude_newer=None, series=""
+    )
+    interpreter = Interpreter(path=Path("python"), implementation="cpython", version="3.11.0")
+    return Release(request=request, interpreter=interpreter, lock=Lock.from_text(f"gymnasium==1.0.0\n# {name}\n"))
+
+
+def planned(name: str, environment: str = "E", position: int = 0) -> Cell:
+    row = EnvironmentRow.model_validate({"id": environment})
+    return Cell(release=release(name), environment=row, position=position)
+
+
+def drawn(cell: Cell, horizon: Batch | None, forced: Batch | None, layout: Layout = LAYOUT) -> Drawn:
+    batches = {name: batch for name, batch in (("horizon", horizon), ("forced", forced)) if batch is not None}
+    return Drawn(
+        known=KnownLayout(cell=cell, layout=layout),
+        horizon=horizon,
+        forced=forced,
+        stimulus=stimulus.assemble(batches, rows=layout.rows),
+        coverage=None,
+        baseline=cell.release.id,
+        seed=0,
+    )
+
+
+def batch(rows: int, steps: int) -> Batch:
+    generator = np.random.default_rng(rows)
+    return Batch(starts=generator.uniform(0.5, 1, (rows, 2)), actions=np.zeros((rows, steps), np.int64))

@@ -1,0 +1,153 @@
+"""The file between the dumper and the orchestrator, damaged in any way."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from audit.answers import DamagedAnswer
+from tests.written_answers import META, head, read, recording, write, write_raw
+
+UNHURRIED = settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=100
+)
+
+
+class Bomb:
+    """Says whether it was unpickled."""
+
+    exploded = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return setattr, (Bomb, "exploded", True)
+
+
+def test_pickled_objects_are_never_unpickled(tmp_path: Path) -> None:
+    objects = np.full((2, 3), None, dtype=object)
+    objects[0, 0] = Bomb()
+    with pytest.raises(DamagedAnswer):
+        read(write(tmp_path / "a.npz", arrays={**recording(), "horizon.reward": objects}))
+    path = tmp_path / "pickle.npz"
+    with path.open("wb") as file:
+        np.save(file, objects, allow_pickle=True)
+    with pytest.raises(DamagedAnswer):
+        read(path)
+    assert not Bomb.exploded
+
+
+def test_a_bare_array_is_no_answer(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(DamagedAnswer):
+        read(path)
+
+
+def test_an_archive_of_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("meta", json.dumps(head()))
+        archive.writestr("state.npy", b"nothing")
+    with pytest.raises(DamagedAnswer):
+        read(path)
+
+
+def test_an_array_that_claims_more_than_there_is(tmp_path: Path) -> None:
+    """A header with a huge shape must not be believed before the bytes are there."""
+    header = io.BytesIO()
+    shape = {"descr": "<f8", "fortran_order": False, "shape": (2, 3, 10**15)}
+    np.lib.format.write_array_header_1_0(header, shape)
+    path = write(tmp_path / "a.npz")
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, header.getvalue() if name == "horizon.state.npy" else content)
+    with pytest.raises(DamagedAnswer):
+        read(path)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return write(tmp_path_factory.mktemp("answers") / "a.npz").read_bytes()
+
+
+def same_or_damaged(folder: Path, whole: bytes, damaged: bytes) -> None:
+    """A damaged file is refused, unless the damage touched nothing that is read."""
+    path = folder / "a.npz"
+    path.write_bytes(damaged)
+    try:
+        answer = read(path)
+    except DamagedAnswer:
+        return
+    assert answer.status == "ok"
+    assert {**answer.meta, "seconds": answer.seconds, "steps": answer.steps} == META
+    for name, array in recording().items():
+        assert answer.arrays[name].tobytes() == array.tobytes()
+
+
+@UNHURRIED
+@given(length=st.integers(0, 10_000))
+@example(length=0)
+@example(length=4)
+def test_a_file_cut_off_is_damaged(tmp_path: Path, whole: bytes, length: int) -> None:
+    path = tmp_path / "a.npz"
+    path.write_bytes(whole[: length % len(whole)])
+    with pytest.raises(DamagedAnswer):
+        read(path)
+
+
+@UNHURRIED
+@given(place=st.integers(0, 2**20), bit=st.integers(0, 7))
+def test_a_flipped_bit_is_noticed_or_does_not_matter(tmp_path: Path, whole: bytes, place: int, bit: int) -> None:
+    damaged = bytearray(whole)
+    damaged[place % len(whole)] ^= 1 << bit
+    same_or_damaged(tmp_path, whole, bytes(damaged))
+
+
+@UNHURRIED
+@given(place=st.integers(0, 2**20), patch=st.binary(min_size=1, max_size=8))
+def test_overwritten_bytes_are_noticed_or_do_not_matter(tmp_path: Path, whole: bytes, place: int, patch: bytes) -> None:
+    at = place % len(whole)
+    same_or_damaged(tmp_path, whole, whole[:at] + patch + whole[at + len(patch) :])
+
+
+@UNHURRIED
+@given(content=st.binary(max_size=200))
+@example(content=b"PK\x03\x04")
+@example(content=b"PK\x05\x06" + bytes(18))
+@example(content=b"\x93NUMPY\x01\x00")
+@example(content=b"\x80\x04.")
+def test_garbage_is_damaged(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.npz"
+    path.write_bytes(content)
+    with pytest.raises(DamagedAnswer):
+        read(path)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@UNHURRIED
+@given(name=st.sampled_from(sorted(head())), value=JSON)
+def test_anything_in_the_description_is_believed_or_damaged(tmp_path: Path, name: str, value: Any) -> None:
+    path = write_raw(tmp_path / "a.npz", head(**{name: value}))
+    try:
+        answer = read(path)
+    except DamagedAnswer:
+        return
+    assert answer.status in {"ok", "unavailable", "incomparable", "nondeterministic", "failed"}
+    assert answer.seconds >= 0
+    assert answer.steps >= 0

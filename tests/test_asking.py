@@ -1,0 +1,200 @@
+"""Asking one release after the other: who is asked next, what is remembered, who is passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from audit import asking, probing
+from audit.answers import CellAnswer
+from audit.asking import Question
+from audit.dumper_process import CellOutcome, DumpJob
+from audit.failures import Failure
+from audit.locks import Release
+from audit.plan import Cell
+from audit.records import ProbeRecord
+from audit.store import Store
+from audit.tools import Reporter, Tools
+from tests.planned_cells import planned
+
+
+class Silent:
+    """A runner and a reporter that do nothing."""
+
+    def prepare(self) -> None:
+        pass
+
+    def finish(self) -> None:
+        pass
+
+    def run(self, jobs: Sequence[DumpJob]) -> Iterator[CellOutcome]:
+        raise AssertionError("questions are not asked by the workers")
+
+    @contextmanager
+    def stage(self, name: str, total: int) -> Iterator[Callable[[str], None]]:
+        yield lambda _: None
+
+
+@dataclass
+class Releases:
+    """What each release would say, by identifier, and what was asked of whom."""
+
+    says: dict[str, str]
+    unbuildable: tuple[str, ...] = ()
+    asked: list[list[str]] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
+
+    def build(self, releases: Sequence[Release], reporter: Reporter) -> dict[str, Failure]:
+        return {
+            each.id: Failure(subject=each.id, stage="build", status="unbuilt", reason="no compiler")
+            for each in releases
+            if each.id in self.unbuildable
+        }
+
+    def run(self, job: DumpJob) -> Iterator[CellOutcome]:
+        self.asked.append([f"{job.release}/{cell.label}" for cell in job.cells])
+        for cell in job.cells:
+            name = f"{job.release}/{cell.label}"
+            said = self.says[name]
+            result: CellAnswer | Failure = CellAnswer(status="ok", reason=said)
+            if said == "crash":
+                result = Failure(subject=name, stage="probe", status="crashed", reason="SIGSEGV")
+            yield CellOutcome(
+                release=job.release,
+                environment=cell.environment,
+                label=cell.label,
+                result=result,
+                seconds=0,
+                machine="",
+            )
+
+    def question(self, *, together: bool = True) -> Question[str]:
+        def recall(cell: Cell) -> str | Failure | None:
+            known = self.kept.get(cell.identifier)
+            if known == "lacks it":
+                return Failure(subject=cell.identifier, stage="probe", status="unavailable", reason=known)
+            return known
+
+        def keep(cell: Cell, answer: CellAnswer) -> None:
+            self.kept[cell.identifier] = answer.reason
+
+        return Question(
+            stage="asking", asked=lambda cell: cell.asked("probe"), recall=recall, keep=keep, together=together
+        )
+
+
+@pytest.fixture
+def ask(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[..., asking.Answers[str]]:
+    silent = Silent()
+    tools = Tools(store=store, runner=silent, reporter=silent, timeout=1.0)
+
+    def asked(releases: Releases, cells: Sequence[Cell], *, together: bool = True) -> asking.Answers[str]:
+        monkeypatch.setattr("audit.building.build", releases.build)
+        monkeypatch.setattr("audit.dumper_process.run", releases.run)
+        return asking.ask(probing.queues(cells, None), releases.question(together=together), tools)
+
+    return asked
+
+
+Ask = Callable[..., asking.Answers[str]]
+
+
+def test_the_first_that_can_tell_is_believed_and_nobody_else_is_asked(ask: Ask) -> None:
+    releases = Releases({"a/E": "four entries", "b/E": "five entries"})
+    found = ask(releases, [planned("a"), planned("b")])
+    assert found.told == {"E": "four entries"}
+    assert found.by["E"].identifier == "a/E"
+    assert (found.failures, found.unbuilt) == ({}, {})
+    assert releases.asked == [["a/E"]]
+
+
+def test_one_that_lacks_it_or_crashes_is_passed_over(ask: Ask) -> None:
+    releases = Releases({"a/E": "lacks it", "b/E": "crash", "c/E": "four entries"})
+    found = ask(releases, [planned("a"), planned("b"), planned("c")])
+    assert found.told == {"E": "four entries"}
+    assert found.by["E"].release.id == "c"
+    assert releases.asked == [["a/E"], ["b/E"], ["c/E"]]
+    assert found.failures == {}, "somebody could tell"
+
+
+def test_where_nobody_can_tell_everybody_says_why(ask: Ask) -> None:
+    found = ask(Releases({"a/E": "lacks it", "b/E": "crash"}), [planned("a"), planned("b")])
+    assert found.told == {}
+    assert [(each.subject, each.status) for each in found.failures["E"]] == [
+        ("a/E", "unavailable"),
+        ("b/E", "crashed"),
+    ]
+
+
+def test_a_release_that_cannot_be_built_is_told_once_and_passed_over(ask: Ask) -> None:
+    releases = Releases({"b/E": "four", "b/F": "five"}, unbuildable=("a",))
+    cells = [planned("a"), planned("b"), planned("a", "F"), planned("b", "F")]
+    found = ask(releases, cells)
+    assert found.told == {"E": "four", "F": "five"}
+    assert set(found.unbuilt) == {"a"}
+
+
+def test_one_process_is_asked_about_all_environments_or_a_process_about_each(ask: Ask) -> None:
+    cells = [planned("a"), planned("a", "F"), planned("a", "G")]
+    says = {"a/E": "1", "a/F": "2", "a/G": "3"}
+    together, apart = Releases(says), Releases(says)
+    ask(together, cells)
+    ask(apart, cells, together=False)
+    assert together.asked == [["a/E", "a/F", "a/G"]]
+    assert sorted(apart.asked) == [["a/E"], ["a/F"], ["a/G"]]
+
+
+def test_environments_go_their_own_ways(ask: Ask) -> None:
+    releases = Releases({"a/E": "one", "a/F": "lacks it", "b/F": "two"})
+    found = ask(releases, [planned("a"), planned("b"), planned("a", "F"), planned("b", "F")])
+    assert found.told == {"E": "one", "F": "two"}
+    assert releases.asked == [["a/E", "a/F"], ["b/F"]]
+
+
+def test_what_is_remembered_is_not_asked_again(ask: Ask) -> None:
+    releases = Releases({}, kept={"a/E": "lacks it", "b/E": "four entries"})
+    found = ask(releases, [planned("a"), planned("b")])
+    assert found.told == {"E": "four entries"}
+    assert releases.asked == []
+
+
+def test_what_is_known_stops_at_the_first_that_would_have_to_be_asked() -> None:
+    releases = Releases({}, kept={"a/E": "lacks it", "c/E": "four entries", "a/F": "five"})
+    cells = [planned("a"), planned("b"), planned("c"), planned("a", "F")]
+    found = asking.known(probing.queues(cells, None), releases.question())
+    assert found.told == {"F": "five"}
+    assert [each.subject for each in found.failures["E"]] == ["a/E"]
+
+
+def test_nothing_is_asked_of_nothing(ask: Ask) -> None:
+    found = ask(Releases({}), [])
+    assert (found.told, found.failures) == ({}, {})
+
+
+# Whom first
+
+
+def test_the_baseline_is_asked_first_and_then_the_oldest() -> None:
+    cells = [planned("a"), planned("b"), planned("c"), planned("a", "F")]
+    assert {title: [each.release.id for each in queue] for title, queue in probing.queues(cells, "b").items()} == {
+        "E": ["b", "a", "c"],
+        "F": ["a"],
+    }
+    assert [each.release.id for each in probing.queues(cells, None)["E"]] == ["a", "b", "c"]
+
+
+def test_layouts_are_known_from_the_store_alone(store: Store) -> None:
+    cells = [planned("a"), planned("b")]
+    assert probing.known_layouts(cells, None, store) == {}
+    layout = {
+        "kind": "state", "state_size": 1, "positions": 1, "quaternions": [], "reference": [0.5],
+        "action": {"type": "Discrete", "n": 2, "start": 0},
+    }  # fmt: skip
+    store.put_probe(cells[0].probe_key, ProbeRecord(status="unavailable", reason="none", layout=None))
+    store.put_probe(cells[1].probe_key, ProbeRecord(status="ok", reason="", layout=layout))
+    found = probing.known_layouts(cells, None, store)
+    assert found["E"].cell.identifier == "b/E"
+    assert found["E"].layout.state_size == 1

@@ -1,0 +1,64 @@
+"""What is told at the end of a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from analysis.verdicts import Verdict
+from audit import summary
+from audit.store import Store
+from tests.stored_runs import RUN, audited, cell, finish, judgement, release
+
+
+def test_the_summary_counts_verdicts_and_names_what_is_missing(store: Store) -> None:
+    releases = [release("a", 0), release("b", 1), replace(release("c", 2), status="unbuilt", reason="no compiler")]
+    cells = [
+        *(cell(each.release, each.position, behaviour) for each, behaviour in zip(releases, "xy", strict=False)),
+        replace(cell("c", 2, None), status="unbuilt"),
+        cell("a", 0, "p", "F"),
+        cell("b", 1, None, "F"),
+    ]
+    store.put_comparison("x", "y", RUN.reads, judgement(Verdict.IDENTICAL, 0.0), [])
+    finish(store, RUN, releases, cells)
+    told = summary.summarise(store, "run")
+    assert told.matrix == "m"
+    assert told.counts == {"identical": 1, "unavailable": 3}
+    assert told.environments == ("E", "F")
+    assert told.silent_differences == 1
+    assert [(each.subject, each.status, each.reason) for each in told.missing] == [
+        ("c", "unbuilt", "no compiler"),
+        ("b/F", "unavailable", "has none"),
+    ]
+    assert told.verdict("E", ("a", "b")) == "identical"
+    assert told.changed == ()
+    whole, part = told.groups
+    assert (whole.boundaries, whole.environments) == ((("a", "b"), ("b", "c")), ("E",))
+    assert (part.boundaries, part.environments) == ((("a", "b"),), ("F",))
+    assert told.eventful(whole) == (("b", "c"),)
+
+
+def test_the_summary_lists_changed_neighbours(store: Store) -> None:
+    audited(store, {"a": "x", "b": "y", "c": "x"})
+    store.put_comparison("x", "y", RUN.reads, judgement(), [])
+    told = summary.summarise(store, "run")
+    assert told.counts == {"changed": 2, "identical": 1}
+    assert [line.boundary for line in told.changed] == [("a", "b"), ("b", "c")]
+
+
+def test_a_cell_that_breaks_where_an_older_release_ran_is_told(store: Store) -> None:
+    releases = [release("a", 0), release("b", 1), release("c", 2)]
+    cells = [
+        cell("a", 0, "x"), cell("b", 1, None, status="raised"), cell("c", 2, None),
+        cell("a", 0, None, "F", status="raised"), cell("b", 1, None, "F", status="raised"), cell("c", 2, "y", "F"),
+    ]  # fmt: skip
+    finish(store, RUN, releases, cells)
+    told = summary.summarise(store, "run")
+    assert [each.subject for each in told.broken] == ["b/E"], "c lacks it, and nobody before b could run F"
+
+
+def test_against_one_release_every_pair_is_told(store: Store) -> None:
+    audited(store, {"a": "x", "b": "x", "c": "y"}, replace(RUN, pairing="against", against="a"))
+    store.put_comparison("x", "y", RUN.reads, judgement(), [])
+    told = summary.summarise(store, "run")
+    assert [line.boundary for line in told.neighbours] == [("a", "b"), ("a", "c")]
+    assert [line.boundary for line in told.changed] == [("a", "c")]
