@@ -23,8 +23,8 @@ below. The number is absolute, so it holds for observations of order one, as in 
 RULE = "yardstick-1"
 """Name of the rule below. Verdicts are kept with it, and judged anew where it has another name."""
 
-_SINGLE = 2.0**-22
-"""Relative size of rounding to single precision: twice its epsilon, which a step may pass on a little enlarged."""
+_LEAST_SINGLE, _SINGLE = 2.0**-32, 2.0**-22
+"""Relative size of rounding to single precision: from what a short time step leaves of it to twice its epsilon."""
 
 
 class Verdict(StrEnum):
@@ -214,13 +214,13 @@ def _changes(changed: Sequence[Evidence], where: str) -> list[str]:
     if steps:
         named = ", ".join(each.output for each in steps) + (" only" if len(changed) == 1 else "")
         widest = max(steps, key=lambda each: each.ratio)
-        apart = max(each.first_step for each in steps)
+        apart = max(each.reading.beyond_separation for each in steps if each.reading is not None)
         parts.append(
             f"{named} beyond the yardstick in {where}, ratio up to {widest.ratio:.1e}, apart by up to {apart:.2e}"
         )
         relative = max(each.reading.relative for each in steps if each.reading is not None)
-        if 0.0 < relative <= _SINGLE and all(each.reading is not None and each.ratio < math.inf for each in steps):
-            parts.append("no more than the rounding of something to single precision")
+        if _LEAST_SINGLE < relative <= _SINGLE and all(each.ratio < math.inf for each in steps):
+            parts.append("of the size of rounding something to single precision")
     for each in stepped:
         if each.output == "reset" and each.reading is not None:
             only = " only" if len(changed) == 1 else ""

@@ -17,11 +17,15 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 THRESHOLD = 1e3
-"""Ratios from here on are a change. It is the only number that decides."""
+"""Ratios from here on are a change. It is the only number that decides.
 
-FAINT = 1e6
-"""Changes below this ratio, and rounding above ``STRONG``, are said to lie between the two."""
-STRONG = 1e2
+Measured on the matrices ``mujoco``, ``classic`` and ``mjcf`` (6,180 pairs of 80 releases on 17 environments): rounding
+reaches 7.8, the smallest change 1.7e6. Releases against their own nudged copies: median 25, at most 248 but for
+states that lie on an edge, of which the majority of their copies decides (see :func:`read`).
+"""
+
+STRONG, FAINT = 1e2, 1e5
+"""Ratios between these are said to lie between rounding and a change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +57,10 @@ class Reading:
     """The largest absolute separation."""
     ulps: float | None
     """The same in units in the last place of the larger value there; ``None`` where there is no last place."""
+    beyond_separation: float
+    """The largest absolute separation in a state that is beyond the threshold."""
     relative: float
-    """The largest separation over the size of its column: what a relative change of the output it is."""
+    """The same over the size of its column: what a relative change of the output it is."""
     state: int
     entry: int
     """Where the largest ratio is."""
@@ -73,23 +79,41 @@ class Reading:
 def read(older: Forced, newer: Forced, floor: Floats | None = None) -> Reading:
     """Read the separation of two releases. ``floor`` is what each entry may move by besides.
 
-    A ratio is infinite where one side is not a number and the other is, zero where the two are the same.
+    What is beyond the threshold in a state has to separate the two in most of its nudged copies too: on an edge,
+    rounding may put one release on either side. A ratio is infinite where one side is not a number and the other is,
+    zero where the two are the same.
     """
     apart = _apart(older.value, newer.value)
     response = np.maximum(_response(older.value, older.nudged), _response(newer.value, newer.nudged))
     grain = np.maximum(grain_of(older.value), grain_of(newer.value))
-    ratios = _over(apart, response + grain + (0.0 if floor is None else floor))
+    envelope = response + grain + (0.0 if floor is None else floor)
+    ratios = _over(apart, envelope)
+    if (ratios >= THRESHOLD).any():
+        lasting = _over(_lasting(apart, older.nudged, newer.nudged), envelope)
+        ratios = np.where(ratios >= THRESHOLD, lasting, ratios)
     state, entry = np.unravel_index(int(np.argmax(ratios)), ratios.shape) if ratios.size else (0, 0)
     size = np.maximum(_scale(older.value), _scale(newer.value))
-    finite = np.where(np.isfinite(apart), apart, 0.0)
+    by_state = ratios.max(axis=1, initial=0.0)
+    beyond = apart[by_state >= THRESHOLD]
+    finite = np.where(np.isfinite(beyond), beyond, 0.0)
     return Reading(
-        ratios=ratios.max(axis=1, initial=0.0),
+        ratios=by_state,
         separation=float(apart.max(initial=0.0)),
         ulps=_ulps(apart, older.value, newer.value),
+        beyond_separation=float(beyond.max(initial=0.0)),
         relative=float((finite / np.where(size > 0, size, 1.0)).max(initial=0.0)),
         state=int(state),
         entry=int(entry),
     )
+
+
+def _lasting(apart: Floats, older: Array, newer: Array) -> Floats:
+    """The separation that most copies of a state show, the state itself among them."""
+    if len(older) != len(newer) or not len(older):
+        return apart
+    copies = [apart, *(_apart(one, other) for one, other in zip(older, newer, strict=True))]
+    lasting: Floats = np.partition(copies, len(copies) // 2, axis=0)[len(copies) // 2]
+    return lasting
 
 
 def null_ratio(forced: Forced) -> float:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from analysis import yardstick
 from analysis.yardstick import THRESHOLD, Forced
 from audit import comparing, stimulus
+from audit.comparing import Pair
 from audit.drawing import Drawn
 from audit.dumper_process import Plant
 from audit.dumping import Dumped
@@ -35,8 +36,6 @@ _FORCED_AGAIN = 64
 _TRAJECTORIES_AGAIN = 1
 
 NONDETERMINISTIC = "nondeterministic"
-
-_SUSPICIOUS = frozenset({"changed", "amplified"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +65,10 @@ def baselines(cells: Sequence[Cell], drawn: Mapping[str, Drawn]) -> dict[str, Ce
     }
 
 
-def recordings(cell: Cell, drawn: Drawn) -> list[Recording]:
-    """The controls of a baseline."""
-    wanted = [again(cell, drawn)]
-    if drawn.forced is not None:
-        wanted.append(planted(cell, drawn.forced, PLANTED))
-    return wanted
+def recordings(cells: Mapping[str, Cell], drawn: Mapping[str, Drawn]) -> list[Recording]:
+    """A planted fault for each baseline whose states can be forced."""
+    forced = ((cell, drawn[title].forced) for title, cell in cells.items())
+    return [planted(cell, batch, PLANTED) for cell, batch in forced if batch is not None]
 
 
 def again(cell: Cell, drawn: Drawn) -> Recording:
@@ -81,7 +78,9 @@ def again(cell: Cell, drawn: Drawn) -> Recording:
         batches["horizon"] = drawn.horizon.chosen(slice(0, _TRAJECTORIES_AGAIN))
     if drawn.forced is not None:
         batches["forced"] = drawn.forced.chosen(_sample(len(drawn.forced.starts)))
-    return Recording(cell=cell, stimulus=stimulus.assemble(batches, rows=drawn.known.layout.rows), purpose=AGAIN)
+    return Recording(
+        cell=cell, stimulus=stimulus.assemble(batches, rows=drawn.known.layout.rows), purpose=AGAIN, apart=True
+    )
 
 
 def planted(cell: Cell, forced: Batch, relative: float, constant: str | None = None) -> Recording:
@@ -98,14 +97,20 @@ def _sample(count: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, count - 1, min(count, _FORCED_AGAIN)).astype(np.int64))
 
 
-def suspects(cells: Sequence[RunCell], verdicts: Mapping[tuple[str, str], str]) -> list[RunCell]:
-    """Cells whose behaviour no other release shows, and that stand in a pair that is not the same.
+def suspects(cells: Sequence[RunCell], verdicts: Mapping[Pair, str], baselines: Mapping[str, str]) -> list[RunCell]:
+    """Cells whose behaviour no other release shows, and that are a baseline or stand in a changed pair.
 
     Two releases that show one behaviour have reproduced each other.
     """
     shown = Counter((cell.environment, cell.behaviour) for cell in cells)
-    suspicious = {behaviour for pair, verdict in verdicts.items() if verdict in _SUSPICIOUS for behaviour in pair}
-    return [cell for cell in cells if shown[cell.environment, cell.behaviour] == 1 and cell.behaviour in suspicious]
+    changed = {behaviour for pair, verdict in verdicts.items() if verdict == "changed" for behaviour in pair}
+    return [
+        cell
+        for cell in cells
+        if cell.behaviour is not None
+        and shown[cell.environment, cell.behaviour] == 1
+        and (cell.behaviour in changed or baselines[cell.environment] == cell.release)
+    ]
 
 
 def difference(first: str, second: str, drawn: Drawn, store: Store) -> str:
@@ -128,12 +133,25 @@ def _same(whole: StoredArray, sample: StoredArray, name: str, drawn: Drawn, stor
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
-def evaluate(cell: Cell, drawn: Drawn, dumped: Mapping[str, Dumped], store: Store) -> Control:
-    """Read the controls of an environment from the dumps of its baseline."""
+def evaluate(
+    cells: Mapping[str, Cell],
+    drawn: Mapping[str, Drawn],
+    rows: Sequence[RunCell],
+    dumped: Mapping[str, Dumped],
+    store: Store,
+) -> dict[str, Control]:
+    """Read the controls of every environment from the dumps of its baseline."""
+    return {title: _evaluate(cell, drawn[title], rows, dumped, store) for title, cell in cells.items()}
+
+
+def _evaluate(cell: Cell, drawn: Drawn, rows: Sequence[RunCell], dumped: Mapping[str, Dumped], store: Store) -> Control:
     base = dumped.get(cell.identifier)
     if base is None or base.record.behaviour is None:
         return Control(reason="the baseline has no dump")
-    reproduced, reason = _reproduced(base.record.behaviour, dumped.get(again(cell, drawn).identifier), drawn, store)
+    reproduced, reason = "yes", ""
+    if not any(row.behaviour == base.record.behaviour and row.identifier != cell.identifier for row in rows):
+        again_dumped = dumped.get(again(cell, drawn).identifier)
+        reproduced, reason = _reproduced(base.record.behaviour, again_dumped, drawn, store)
     if drawn.forced is None:
         return Control(reproduced=reproduced, reason=reason or "nothing can be planted in this kind of environment")
     found = dumped.get(planted(cell, drawn.forced, PLANTED).identifier)
@@ -188,14 +206,17 @@ def _reproduced(behaviour: str, found: Dumped | None, drawn: Drawn, store: Store
 
 def void(
     rows: Sequence[RunCell],
-    suspects: Sequence[tuple[RunCell, Recording]],
+    suspects: Mapping[str, Recording],
     dumped: Mapping[str, Dumped],
     drawn: Mapping[str, Drawn],
     store: Store,
 ) -> list[RunCell]:
-    """The cells, without the behaviours of those that did not reproduce themselves."""
+    """The cells, without the behaviours of those among ``suspects`` (by cell) that did not reproduce themselves."""
     voided: dict[str, str] = {}
-    for row, sample in suspects:
+    for row in rows:
+        sample = suspects.get(row.identifier)
+        if sample is None:
+            continue
         reproduced, reason = _reproduced(
             str(row.behaviour), dumped.get(sample.identifier), drawn[row.environment], store
         )

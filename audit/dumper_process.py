@@ -84,6 +84,8 @@ class CellTask:
     stimulus: Stimulus | None = None
     """What a dump has to answer to; its payload is ``given``."""
     plant: Plant | None = None
+    apart: bool = False
+    """Whether it must run in another process than the rest."""
 
     @property
     def steps(self) -> int:

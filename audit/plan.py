@@ -87,6 +87,8 @@ class Recording:
     purpose: str = ""
     """Empty for the audit itself; a control or a twin run says what it is."""
     plant: Plant | None = None
+    apart: bool = False
+    """Whether it must run in another process than the audit itself."""
 
     @property
     def label(self) -> str:
@@ -107,7 +109,7 @@ class Recording:
     def asked(self) -> CellTask:
         """The question that it is for a dumper."""
         question = self.cell.asked("dump", self.stimulus.payload)
-        return replace(question, label=self.label, stimulus=self.stimulus, plant=self.plant)
+        return replace(question, label=self.label, stimulus=self.stimulus, plant=self.plant, apart=self.apart)
 
 
 def arguments_text(environment: EnvironmentRow) -> str:
@@ -136,14 +138,23 @@ def cells(
     )
 
 
+def recordings(planned: Iterable[Cell], stimuli: Mapping[str, Stimulus]) -> list[Recording]:
+    """What is recorded for the audit itself: every cell whose environment has a stimulus."""
+    return [
+        Recording(cell=cell, stimulus=stimuli[cell.environment.title])
+        for cell in planned
+        if cell.environment.title in stimuli
+    ]
+
+
 def jobs(asked: Iterable[tuple[Cell, CellTask]], timeout: float) -> tuple[DumpJob, ...]:
     """One job per release, the longest first so that no worker is left with a long one at the end.
 
-    A control has to run in another process than what it controls: a label of its own makes a job of its own.
+    A task that has to be apart, because it controls another, is in a job of its own.
     """
     grouped: dict[tuple[str, str | None, bool], list[tuple[Cell, CellTask]]] = {}
     for cell, task in asked:
-        grouped.setdefault((cell.release.id, cell.api, task.label != task.environment), []).append((cell, task))
+        grouped.setdefault((cell.release.id, cell.api, task.apart), []).append((cell, task))
     made = [job(group[0][0], [task for _, task in group], timeout) for group in grouped.values()]
     return tuple(sorted(made, key=_size, reverse=True))
 

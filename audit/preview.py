@@ -10,7 +10,7 @@ from audit import attachments, drawing, dumping, locks, releases, venvs
 from audit import plan as planning
 from audit.locks import Release
 from audit.matrix_file import MatrixFile
-from audit.plan import Cell, Recording
+from audit.plan import Cell
 from audit.store import Store
 from audit.venvs import Recipe
 
@@ -62,9 +62,5 @@ def _dumped(file: MatrixFile, cells: Sequence[Cell], database: Path) -> set[str]
         return set()
     with Store(database, read_only=True) as store:
         drawn = drawing.known_stimuli(file, cells, store).drawn
-        recordings = [
-            Recording(cell=cell, stimulus=drawn[cell.environment.title].stimulus)
-            for cell in cells
-            if cell.environment.title in drawn
-        ]
+        recordings = planning.recordings(cells, {title: each.stimulus for title, each in drawn.items()})
         return set(dumping.known(recordings, store))

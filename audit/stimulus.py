@@ -106,22 +106,29 @@ def unpacked(payload: bytes) -> dict[str, NDArray[Any]]:
 
 
 def nudged(forced: Batch, nudges: int, seed: int) -> Batch:
-    """Copies of the forced states, each with every coordinate moved by one unit in the last place, up or down."""
+    """Copies of the forced states, each with every coordinate moved by one unit in the last place, up or down.
+
+    Every other copy mirrors the one before. Where a state lies on an edge (a tie in rounding to single precision, a
+    contact about to appear), one of the two falls over it, and the envelope knows.
+    """
     generator = np.random.default_rng([seed, _NUDGES_STREAM])
-    copies = [_moved(forced.starts, generator) for _ in range(nudges)]
+    signs: list[Floats] = []
+    for number in range(nudges):
+        signs.append(-signs[-1] if number % 2 else generator.choice([-1.0, 1.0], size=forced.starts.shape))
+    copies = [_moved(forced.starts, each) for each in signs]
     return Batch(starts=np.concatenate(copies), actions=np.concatenate([forced.actions] * nudges))
 
 
 def twins(horizon: Batch, count: int, seed: int) -> Batch:
     """The trajectories, started one unit in the last place away, ``count`` times over."""
     generator = np.random.default_rng([seed, _TWINS_STREAM])
-    copies = [_moved(horizon.starts, generator) for _ in range(count)]
+    shape = horizon.starts.shape
+    copies = [_moved(horizon.starts, generator.choice([-1.0, 1.0], size=shape)) for _ in range(count)]
     return Batch(starts=np.concatenate(copies), actions=np.concatenate([horizon.actions] * count))
 
 
-def _moved(states: Floats, generator: np.random.Generator) -> Floats:
+def _moved(states: Floats, signs: Floats) -> Floats:
     """A coordinate that is exactly zero moves by epsilon times its column's scale, or by epsilon where all are zero."""
-    signs = generator.choice([-1.0, 1.0], size=states.shape)
     scale = np.abs(states).max(axis=0, initial=0.0)
     still = _EPSILON * np.where(scale > 0, scale, 1.0)
     step: Floats = np.where(states == 0.0, still, np.spacing(np.abs(states)))

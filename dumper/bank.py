@@ -18,8 +18,9 @@ TERMINATES = "terminates"
 _ROLLOUTS = 8  # at least: one episode may go on for all the states that are wanted
 _ENOUGH = 4  # visited states to choose from, for each that is wanted
 _WIDER = 0.5  # of the visited span: how far beyond it unlimited entries are drawn
-_EXPLODED = 100.0  # times the visited scale: a state from which one step leads further says nothing
-_TRIES = 4  # draws for each state in range, before fewer are accepted
+_EXPLODED = 10.0  # times what rollouts reached: where one step leads further, bodies were stuck in each other
+_DEEPEST = 0.05  # metres or radians by which bodies and limits may be overrun in all: nothing gets there by itself
+_TRIES = 8  # draws for each state in range, before fewer are accepted
 
 
 def make(world, request):
@@ -98,12 +99,13 @@ def _in_range(world, visited, count, numbers, action):
         except seeking.Spent:
             break
         world.impose(state)
+        stuck = seeking.depth(world) > _DEEPEST
         try:
             step(action)
         except Exception:  # an environment may refuse what it would never get into by itself
             continue
         after = world.read()
-        if np.isfinite(after).all() and (np.abs(after) <= reach).all():
+        if not stuck and np.isfinite(after).all() and (np.abs(after) <= reach).all():
             found.append(state)
     return np.array(found).reshape(len(found), visited.shape[1])
 

@@ -155,7 +155,7 @@ class _Search:
         self._left -= 1
         self._place(state)
         acting = self._world.acting()
-        depth = sum(max(0.0, -self._world.gap(each)) for each in np.flatnonzero(acting).tolist())
+        depth = _overrun(self._world, acting)
         for each in np.flatnonzero(acting & self._missing).tolist():
             self._keep(each, depth, state, acting)
         overrun = weight * max(0.0, depth - DEPTH)
@@ -205,6 +205,15 @@ def _covering(finds):
         covering.append(finds[best])
         shows = shows & ~shows[best]
     return covering
+
+
+def depth(world):
+    """How far bodies and limits are overrun in all, in the state that the simulator is in now."""
+    return _overrun(world, world.acting())
+
+
+def _overrun(world, acting):
+    return sum(max(0.0, -world.gap(each)) for each in np.flatnonzero(acting).tolist())
 
 
 def _acting_in_each(world, place, states):

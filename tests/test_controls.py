@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,9 @@ def test_a_sample_names_each_row_once_and_no_other(count: int) -> None:
 
 def test_a_control_is_another_question_than_what_it_controls() -> None:
     assert CELL.identifier == "a/E"
-    asked = controls.recordings(CELL, DRAWN)
+    asked = [controls.again(CELL, DRAWN), *controls.recordings({"E": CELL}, {"E": DRAWN})]
     assert [each.identifier for each in asked] == ["a/E (again)", "a/E (planted 1e-06)"]
+    assert [each.asked().apart for each in asked] == [True, False]
     assert len({each.key for each in asked} | {CELL.key(each.stimulus) for each in asked}) == 4
     assert asked[1].plant is not None
     assert asked[1].plant.factor == 1.0 + PLANTED
@@ -87,23 +89,27 @@ def test_faults_of_two_sizes_or_constants_are_two_dumps() -> None:
 
 
 def test_where_states_cannot_be_imposed_nothing_is_planted() -> None:
-    assert [each.label for each in controls.recordings(CELL, drawn(CELL, batch(2, 5), None))] == ["E (again)"]
+    assert controls.recordings({"E": CELL}, {"E": drawn(CELL, batch(2, 5), None)}) == []
 
 
 # Suspects
 
 
-def test_a_lone_behaviour_in_a_pair_that_is_not_the_same_is_suspect() -> None:
+def suspects(cells: list[RunCell], verdicts: dict[tuple[str, str], str], baseline: str = "") -> list[RunCell]:
+    return controls.suspects(cells, verdicts, dict.fromkeys("EF", baseline))
+
+
+def test_a_lone_behaviour_in_a_changed_pair_or_of_a_baseline_is_suspect() -> None:
     cells = [cell("1", 0, "a"), cell("2", 1, "b"), cell("3", 2, "a"), cell("4", 3, None), cell("5", 4, "c")]
     verdicts = {("a", "b"): "changed", ("a", "c"): "rounding", ("b", "c"): "rounding"}
-    assert [each.release for each in controls.suspects(cells, verdicts)] == ["2"]
-    assert [each.release for each in controls.suspects(cells, {("a", "c"): "amplified"})] == ["5"]
-    assert controls.suspects(cells, {("a", "b"): "rounding", ("a", "c"): "identical"}) == []
+    assert [each.release for each in suspects(cells, verdicts)] == ["2"]
+    assert [each.release for each in suspects(cells, verdicts, baseline="5")] == ["2", "5"]
+    assert suspects(cells, {("a", "b"): "rounding", ("a", "c"): "amplified"}, baseline="1") == []
 
 
 def test_a_behaviour_that_another_environment_shows_too_is_still_alone_in_its_own() -> None:
     cells = [cell("1", 0, "a"), cell("2", 1, "b"), cell("1", 0, "a", "F"), cell("2", 1, "a", "F")]
-    found = controls.suspects(cells, {("a", "b"): "changed"})
+    found = suspects(cells, {("a", "b"): "changed"})
     assert [each.identifier for each in found] == ["1/E", "2/E"]
 
 
@@ -147,6 +153,10 @@ def test_another_dtype_or_shape_is_a_difference(store: Store) -> None:
     assert controls.difference("whole", "shape", DRAWN, store) == "forced.reward"
 
 
+def evaluate(given: Drawn, found: Mapping[str, Dumped], store: Store, *others: RunCell) -> controls.Control:
+    return controls.evaluate({"E": CELL}, {"E": given}, [cell("a", 0, "base"), *others], found, store)["E"]
+
+
 def voided(store: Store, second: Arrays | None) -> tuple[list[RunCell], list[RunCell]]:
     rows = [cell("a", 0, "whole"), cell("b", 1, "other")]
     keep(store, "whole", forced())
@@ -155,7 +165,7 @@ def voided(store: Store, second: Arrays | None) -> tuple[list[RunCell], list[Run
     asked = controls.again(CELL, DRAWN)
     record = DumpRecord(status="ok", reason="", behaviour="sample" if second is not None else None)
     again = {asked.identifier: Dumped(key="k", record=record, reused=False)}
-    return rows, controls.void(rows, [(rows[0], asked)], again, {"E": DRAWN}, store)
+    return rows, controls.void(rows, {rows[0].identifier: asked}, again, {"E": DRAWN}, store)
 
 
 def test_a_release_that_does_not_reproduce_itself_has_no_behaviour(store: Store) -> None:
@@ -179,7 +189,7 @@ def test_one_whose_second_process_is_nondeterministic_is_void(store: Store) -> N
     asked = controls.again(CELL, DRAWN)
     record = DumpRecord(status="nondeterministic", reason="led to another state", behaviour=None)
     second = {asked.identifier: Dumped(key="k", record=record, reused=False)}
-    found = controls.evaluate(CELL, DRAWN, dumped(store, CELL.identifier, "base", forced()) | second, store)
+    found = evaluate(DRAWN, dumped(store, CELL.identifier, "base", forced()) | second, store)
     assert found.reproduced == "no"
 
 
@@ -212,12 +222,17 @@ def test_a_fault_within_the_envelope_is_not_seen(store: Store) -> None:
 
 def evaluated(store: Store, second: Arrays | None, faulty: Arrays | None, given: Drawn = DRAWN) -> controls.Control:
     found = dumped(store, CELL.identifier, "base", forced())
-    again, *plant = controls.recordings(CELL, given)
     if second is not None:
-        found |= dumped(store, again.identifier, "sample", second)
-    if faulty is not None:
-        found |= dumped(store, plant[0].identifier, "moved", faulty, description={"planted": "gravity"})
-    return controls.evaluate(CELL, given, found, store)
+        found |= dumped(store, controls.again(CELL, given).identifier, "sample", second)
+    for plant in controls.recordings({"E": CELL}, {"E": given}) if faulty is not None else ():
+        found |= dumped(store, plant.identifier, "moved", faulty or {}, description={"planted": "gravity"})
+    return evaluate(given, found, store)
+
+
+def test_a_baseline_that_another_release_repeats_need_not_be_asked_again(store: Store) -> None:
+    found = dumped(store, CELL.identifier, "base", forced())
+    assert evaluate(DRAWN, found, store).reproduced == "unknown"
+    assert evaluate(DRAWN, found, store, cell("b", 1, "base")).reproduced == "yes"
 
 
 def test_controls_that_are_as_they_should_be(store: Store) -> None:
@@ -243,13 +258,11 @@ def test_controls_that_could_not_be_run_are_unknown_and_not_blind(store: Store) 
     assert (found.reproduced, found.planted, found.blind) == ("unknown", "unknown", False)
     assert "could not be run" in found.reason
     nothing: dict[str, Dumped] = {}
-    assert controls.evaluate(CELL, DRAWN, nothing, store).reason == "the baseline has no dump"
+    assert evaluate(DRAWN, nothing, store).reason == "the baseline has no dump"
 
 
 def test_a_constant_that_cannot_be_found_is_told(store: Store) -> None:
     found = dumped(store, CELL.identifier, "base", forced())
     record = DumpRecord(status="incomparable", reason="it has no constant that could be moved", behaviour=None)
-    found[controls.recordings(CELL, DRAWN)[1].identifier] = Dumped(key="k", record=record, reused=False)
-    assert controls.evaluate(CELL, DRAWN, found, store).reason.endswith(
-        "nothing planted: it has no constant that could be moved"
-    )
+    found[controls.recordings({"E": CELL}, {"E": DRAWN})[0].identifier] = Dumped(key="k", record=record, reused=False)
+    assert evaluate(DRAWN, found, store).reason.endswith("nothing planted: it has no constant that could be moved")

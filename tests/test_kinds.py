@@ -68,7 +68,7 @@ def test_a_table_that_changed(release_audit: Program) -> None:
 def scene(module_audit: Program) -> Path:
     releases = [
         {"id": f"mujoco-{version}", "requires": [f"mujoco=={version}"], "pins": ["numpy<2.4"]}
-        for version in ("3.1.6", "3.2.7")
+        for version in ("3.4.0", "3.5.0")
     ]
     boxes = {"mjcf": str(SCENE), "arguments": {"frame_skip": 5}, "bank": {"states": 64, "budget": 4000}}
     return audit(module_audit, releases, boxes)

@@ -17,7 +17,9 @@ from tests.stored_runs import RUN, audited, cell, count, exercised, finish, judg
 
 
 def reading(*ratios: float) -> Reading:
-    return Reading(ratios=np.array(ratios), separation=0.25, ulps=None, relative=1.0, state=0, entry=0)
+    return Reading(
+        ratios=np.array(ratios), separation=0.25, ulps=None, beyond_separation=0.25, relative=1.0, state=0, entry=0
+    )
 
 
 # Pairs

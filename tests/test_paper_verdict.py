@@ -87,7 +87,9 @@ def test_the_papers_rule_at_and_around_its_threshold(first: float, horizon: floa
 
 
 def forced_only(apart: float) -> Evidence:
-    read = Reading(ratios=np.array([1e9]), separation=apart, ulps=None, relative=1.0, state=0, entry=0)
+    read = Reading(
+        ratios=np.array([1e9]), separation=apart, ulps=None, beyond_separation=0.25, relative=1.0, state=0, entry=0
+    )
     return Evidence(output="state", same_bits=False, reading=read)
 
 

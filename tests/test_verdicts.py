@@ -24,7 +24,15 @@ RATIOS = st.floats(min_value=0, allow_nan=False)
 
 def reading(*ratios: float, relative: float = 1.0, apart: float = 0.5) -> Reading:
     padded = np.array([*ratios, *[0.0] * (STATES - len(ratios))])
-    return Reading(ratios=padded, separation=apart, ulps=None, relative=relative, state=int(padded.argmax()), entry=0)
+    return Reading(
+        ratios=padded,
+        separation=apart,
+        ulps=None,
+        beyond_separation=apart,
+        relative=relative,
+        state=int(padded.argmax()),
+        entry=0,
+    )
 
 
 def trajectories(output: str, first: float, horizon: float, grains: float = 0.0) -> Separation:
@@ -184,7 +192,7 @@ def test_an_interface_change_that_cannot_be_subtracted_is_infinitely_far() -> No
 
 
 def test_a_change_no_larger_than_single_precision_says_so_and_is_changed_all_the_same() -> None:
-    remark = "no more than the rounding of something to single precision"
+    remark = "of the size of rounding something to single precision"
     small, large = judged(moved("state", 1e8, relative=6e-8)), judged(moved("state", 1e8, relative=1e-6))
     assert small.verdict is large.verdict is Verdict.CHANGED
     assert remark in small.reason
