@@ -126,14 +126,15 @@ def judge(
     changed = [each for each in moved if each.changed]
     verdict = _rule(moved, changed)
     horizons = [each.horizon for each in moved if each.horizon is not None]
-    widest = max(moved, key=lambda each: _size(each.first_step), default=None)
+    stepped = [each for each in moved if each.output not in ("reset", "spaces")]
+    widest = max(stepped, key=lambda each: _size(each.first_step), default=None)
     return Judgement(
         verdict=verdict,
         paper_verdict=_paper_rule(moved, horizons),
         reason="; ".join(_reasons(verdict, moved, changed, unread, _where(beyond, states_forced, sources))),
-        first_step=max((_size(each.first_step) for each in moved), default=0.0),
+        first_step=max((_size(each.first_step) for each in stepped), default=0.0),
         first_step_ulps=widest.first_step_ulps if widest is not None else 0.0,
-        first_step_ratio=max((each.ratio for each in moved), default=0.0),
+        first_step_ratio=max((each.ratio for each in stepped), default=0.0),
         horizon=max((_size(each.horizon) for each in horizons), default=0.0),
         states_forced=states_forced,
         states_beyond=len(beyond),
@@ -153,7 +154,7 @@ def _rule(moved: Sequence[Evidence], changed: Sequence[Evidence]) -> Verdict:
 
 
 def _paper_rule(moved: Sequence[Evidence], horizons: Sequence[Separation]) -> Verdict:
-    """Observations of trajectories, against an absolute number: what `paper_verdict` shows."""
+    """The paper's: what the matrix reads of trajectories, against an absolute number."""
     if any(each.interface for each in moved if each.output not in ("reset", "spaces")):
         return Verdict.CHANGED
     if all(each.same_bits for each in horizons):

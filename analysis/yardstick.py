@@ -24,6 +24,10 @@ reaches 7.8, the smallest change 1.7e6. Releases against their own nudged copies
 states that lie on an edge, of which the majority of their copies decides (see :func:`read`).
 """
 
+NOTHING = 1e-10
+"""A column whose scale is this small beside the others holds rounding: six decades above it, and four below single
+precision."""
+
 STRONG, FAINT = 1e2, 1e5
 """Ratios between these are said to lie between rounding and a change."""
 
@@ -155,13 +159,26 @@ def _ulps(apart: Floats, older: Array, newer: Array) -> float | None:
 
 
 def _scale(value: Array) -> Floats:
-    """A column's scale: the median size of what is not zero, so that one exploded state does not blunt all."""
+    """The scale of each column: the median size of what is not zero, so that one exploded state does not blunt all.
+
+    A column that is nothing beside the others is what rounding left where zero should be (the sideways position of a
+    body that falls straight): it has their scale.
+    """
     sizes = np.abs(value.astype(np.float64))
     sizes[~np.isfinite(sizes) | (sizes == 0)] = np.nan
     scale = np.zeros(sizes.shape[1])
     some = ~np.isnan(sizes).all(axis=0)
     scale[some] = np.nanmedian(sizes[:, some], axis=0)
-    return scale
+    return lifted(scale)
+
+
+def lifted(scale: Floats) -> Floats:
+    """Scales of columns, those that are nothing beside the others raised to what the larger of them have."""
+    some = scale[scale > 0]
+    if not some.size:
+        return scale
+    common = np.quantile(some, 0.75, method="lower")
+    return np.where(scale < NOTHING * common, common, scale)
 
 
 def _response(value: Array, nudged: Array) -> Floats:

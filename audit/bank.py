@@ -19,6 +19,7 @@ from audit.answers import CellAnswer
 from audit.errors import UsageError
 from audit.layout import DiscreteSpace, Layout
 from audit.matrix import BankSpec
+from audit.matrix_file import MatrixFile
 from audit.starts import Undrawable
 from audit.stimulus import Batch, packed
 
@@ -33,6 +34,17 @@ _NUMBERS = 400_000
 _BANK_STREAM = 5
 _LISTED = 6
 """Untouched pairs that a coverage names before it counts the rest."""
+
+
+TERMINATES = "terminates"
+"""What every kind of environment can tell: that the episode ends with the step."""
+
+_KINDS = {
+    "contact": "colliding pairs touched",
+    "limit": "limits reached",
+    "saturated": "actuators saturated",
+    "": "other things acted",
+}
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="ignore"))
@@ -56,8 +68,13 @@ class Coverage:
         return [name for name, count in self._of(kind).items() if not count]
 
     def _of(self, kind: str) -> dict[str, int]:
-        found = (self.features or {}).items()
-        return {name.removeprefix(kind).strip(): count for name, count in found if name.startswith(kind)}
+        """What has the kind as its first word; what has none of them goes by the kind ``""``."""
+        found = {}
+        for name, count in (self.features or {}).items():
+            first, _, rest = name.partition(" ")
+            if name != TERMINATES and (first == kind if kind else first not in _KINDS):
+                found[rest if kind else name] = count
+        return found
 
     @property
     def text(self) -> str:
@@ -65,19 +82,15 @@ class Coverage:
         parts = [f"{self.states} states"]
         if self.features is None:
             return f"{parts[0]}, coverage not measured"
-        for kind, words in (
-            ("contact", "colliding pairs touched"),
-            ("limit", "limits reached"),
-            ("saturated", "actuators saturated"),
-        ):
+        for kind, words in _KINDS.items():
             possible = self._of(kind)
             if possible:
                 parts.append(f"{sum(map(bool, possible.values()))} of {len(possible)} {words}")
-        ends = self.features.get("terminates", 0)
+        ends = self.features.get(TERMINATES, 0)
         parts.append(f"{ends} end the episode")
         if self.fastest:
             parts.append(f"speeds up to {self.fastest:.3g}")
-        never = self.untouched("contact") + self.untouched("limit")
+        never = [name for kind in ("contact", "limit", "") for name in self.untouched(kind)]
         if never:
             more = f" and {len(never) - _LISTED} more" if len(never) > _LISTED else ""
             parts.append(f"never touched: {', '.join(never[:_LISTED])}{more}")
@@ -111,6 +124,13 @@ class BankRequest:
     actions: NDArray[Any]
 
 
+def check_files(file: MatrixFile) -> None:
+    """Read the user's own banks before any work, so that mistakes in them are told at once."""
+    specs = (file.matrix.bank, *(row.bank for row in file.matrix.environments))
+    for name in dict.fromkeys(spec.file for spec in specs if spec is not None and spec.file is not None):
+        _read_own(file.path.parent / name)
+
+
 def request(spec: BankSpec, horizon: Batch, layout: Layout, folder: Path) -> BankRequest:
     """Seeds, actions and random numbers for a bank that holds the trajectories' own starts, or the user's states."""
     if spec.file is not None:
@@ -118,7 +138,8 @@ def request(spec: BankSpec, horizon: Batch, layout: Layout, folder: Path) -> Ban
         wanted, numbers = [0, 0, 0], 0
     else:
         states = horizon.starts
-        wanted, numbers = [int(spec.states * share) for share in SHARES.values()], _NUMBERS
+        in_range, sought = (int(spec.states * SHARES[source]) for source in ("in range", "sought"))
+        wanted, numbers = [spec.states - in_range - sought, in_range, sought], _NUMBERS
         actions = starts.forced_actions(len(states) + spec.states, spec.seed, layout)
     generator = np.random.default_rng([spec.seed, _BANK_STREAM])
     rollouts = starts.forced_actions(_ROLLOUTS * _ROLLOUT_STEPS, spec.seed + 1, layout)
@@ -166,18 +187,25 @@ def of_starts(horizon: Batch, layout: Layout) -> Bank:
     )
 
 
-def _own(path: Path, spec: BankSpec, layout: Layout) -> tuple[NDArray[np.float64], NDArray[Any]]:
+def _read_own(path: Path) -> Mapping[str, NDArray[Any]]:
+    """The arrays of a user's bank, as far as they can be checked without the environment."""
     arrays = _arrays(path)
     if "states" not in arrays:
         raise UsageError(f"{path} holds no array `states`")
     for name in ("states", "actions"):
         if name in arrays and arrays[name].dtype.kind not in "biuf":
             raise UsageError(f"{path}: `{name}` must be real numbers, not {arrays[name].dtype}")
-    states = np.array(arrays["states"], dtype=np.float64)
+    states = arrays["states"]
     if states.ndim != 2 or not len(states) or not np.isfinite(states).all():
         raise UsageError(f"{path}: `states` must be finite, one row a state")
+    return arrays
+
+
+def _own(path: Path, spec: BankSpec, layout: Layout) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    arrays = _read_own(path)
+    states = np.array(arrays["states"], dtype=np.float64)
     if states.shape[1] != layout.state_size:
-        raise Undrawable(f"{path.name} has states of {states.shape[1]} entries, the environment of {layout.state_size}")
+        raise UsageError(f"{path} has states of {states.shape[1]} entries, the environment of {layout.state_size}")
     states = starts.with_unit_quaternions(states, layout)
     drawn = starts.forced_actions(len(states), spec.seed, layout)
     if "actions" not in arrays:
@@ -185,7 +213,7 @@ def _own(path: Path, spec: BankSpec, layout: Layout) -> tuple[NDArray[np.float64
     dtype = np.int64 if isinstance(layout.action, DiscreteSpace) else drawn.dtype
     actions = np.asarray(arrays["actions"]).astype(dtype)
     if actions.shape != drawn.shape:
-        raise Undrawable(f"{path.name} has actions of shape {actions.shape}, and {drawn.shape} fits the environment")
+        raise UsageError(f"{path} has actions of shape {actions.shape}, and {drawn.shape} fits the environment")
     return states, actions
 
 

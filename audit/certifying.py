@@ -19,6 +19,7 @@ from analysis.growth import Certificate, Growth
 from audit import comparing, stimulus
 from audit.comparing import Pair
 from audit.drawing import Drawn
+from audit.matrix import Matrix
 from audit.plan import Cell, Recording
 from audit.records import CertificateRecord, RunCell
 from audit.store import Store
@@ -97,16 +98,19 @@ class Explained:
     cross: Curves
     twins: Sequence[Curves]
     floor: float
-    holds: bool
+    record: CertificateRecord
+
+    @property
+    def holds(self) -> bool:
+        """Whether the twins explain it."""
+        return self.record.certificate != UNEXPLAINED
 
 
-def certify(
-    each: Amplified, twin_behaviour: str | None, reads: str, window: tuple[int, int] | None, store: Store
-) -> Explained:
-    """Hold a pair's growth against the twins of the one that speaks for it; keep what comes of it."""
+def certify(each: Amplified, twin_behaviour: str | None, reads: str, matrix: Matrix, store: Store) -> Explained:
+    """Hold a pair's growth against the twins of the one that speaks for it."""
     recorded = store.outputs(each.pair[0])
     able = [name for name in _CURVES_OF if 0 not in recorded[f"horizon.{name}"].shape]
-    output = next((name for name in able if name in reads), able[0])
+    output = next((name for name in able if name in matrix.outputs), able[0])
     first, second = (_recording(store, behaviour, output) for behaviour in each.pair)
     cross, floor = growth.curves(first, second), growth.last_place(first)
     beside: list[Curves] = []
@@ -114,16 +118,14 @@ def certify(
     if twin_behaviour is not None:
         own, moved = (_recording(store, name, output) for name in (str(each.speaker.behaviour), twin_behaviour))
         beside = [growth.curves(own, part) for part in np.split(moved, TWINS)]
-        found = growth.certify(cross, beside, floor, window)
-    reason = found.reason if found is not None else "there is no twin to hold it against"
-    store.put_certificate(_record(each.pair, reads, cross, beside, found, reason))
+        found = growth.certify(cross, beside, floor, matrix.growth_window)
     return Explained(
         pair=each.pair,
         environment=each.environment,
         cross=cross,
         twins=beside,
         floor=floor,
-        holds=found is not None and found.holds,
+        record=_record(each.pair, reads, cross, beside, found),
     )
 
 
@@ -133,7 +135,7 @@ def _recording(store: Store, behaviour: str, output: str) -> NDArray[Any]:
 
 
 def _record(
-    pair: Pair, reads: str, cross: Curves, beside: Sequence[Curves], found: Certificate | None, reason: str
+    pair: Pair, reads: str, cross: Curves, beside: Sequence[Curves], found: Certificate | None
 ) -> CertificateRecord:
     rates = [each.steps_per_decade for each in found.twins if isinstance(each, Growth)] if found is not None else []
     return CertificateRecord(
@@ -141,7 +143,7 @@ def _record(
         second=pair[1],
         reads=reads,
         certificate=found.status if found is not None else UNEXPLAINED,
-        reason=reason,
+        reason=found.reason if found is not None else "there is no twin to hold it against",
         steps_per_decade=found.steps_per_decade if found is not None else None,
         twin_slowest=max(rates, default=None),
         twin_fastest=min(rates, default=None),

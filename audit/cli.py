@@ -46,6 +46,8 @@ _MEANINGS = {
 
 _BLIND = "The audit is blind: a fault that was planted was not seen, so what it calls the same may not be"
 
+_EMPTY = "Nothing could be audited: no release could be dumped on any environment"
+
 _database = click.option(
     "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
     help="The database; its arrays lie beside it.",
@@ -84,7 +86,7 @@ def run(matrix: str, database: Path, check: bool, address: str | None, jobs: int
     code = result.exit_code
     if code == EXIT_COMPLETE and check and (told.counts.get("changed") or told.broken):
         code = EXIT_CHANGED
-    meaning = _BLIND if result.blind else _MEANINGS[code]
+    meaning = _BLIND if result.blind else _EMPTY if result.empty else _MEANINGS[code]
     screen.note(f"\n{meaning} (exit code {code})")
     return code
 
@@ -145,8 +147,8 @@ def sensitivity(matrix: str, database: Path, timeout: float) -> int:
         [
             (
                 each.environment,
-                each.constant or each.reason,
-                f"{each.smallest:.0e}" if each.smallest is not None else "never",
+                each.constant or f"none: {each.reason}",
+                each.seen_from,
                 *("" if ratio is None else f"{ratio:.1e}" for ratio in each.ratios),
             )
             for each in found

@@ -26,6 +26,9 @@ from audit.store import Store
 STEP_OUTPUTS = ("state", "observation", "reward", "terminated", "truncated")
 """What every step is recorded as."""
 
+_LONGEST_VALUE = 60
+"""Characters of a space's property that a reason quotes."""
+
 Pair = tuple[str, str]
 """Two behaviours, the lesser digest first."""
 
@@ -54,15 +57,16 @@ def ordered(one: str, other: str) -> Pair:
     return (one, other) if one < other else (other, one)
 
 
-def reads(outputs: Sequence[str]) -> str:
-    """How verdicts are read, as it is stored with them: where the rule or the outputs are others, so are verdicts."""
-    return f"{RULE}:{','.join(outputs)}"
+def reads(outputs: Sequence[str], window: tuple[int, int] | None = None) -> str:
+    """How verdicts are read, as it is stored with them: where rule, outputs or window are others, so are verdicts."""
+    fitted = f":{window[0]}-{window[1]}" if window is not None else ""
+    return f"{RULE}:{','.join(outputs)}{fitted}"
 
 
-def compare(store: Store, pair: Pair, outputs: Sequence[str]) -> None:
+def compare(store: Store, pair: Pair, outputs: Sequence[str], kept_as: str) -> None:
     """Compare two behaviours, read the verdict from ``outputs``, keep both."""
     judgement, evidence = judged(store, pair, outputs)
-    store.put_comparison(*pair, reads(outputs), judgement, evidence)
+    store.put_comparison(*pair, kept_as, judgement, evidence)
 
 
 def judged(store: Store, pair: Pair, outputs: Sequence[str]) -> tuple[Judgement, list[Evidence]]:
@@ -192,11 +196,18 @@ def _space_difference(one: str, other: str) -> str:
     try:
         first, second = json.loads(one), json.loads(other)
         parts = [
-            f"the {name} space's {readable(str(key))}"
+            f"the {name} space's {readable(str(key))} is {_two(first[name].get(key), second[name].get(key))}"
             for name in ("action", "observation")
             for key in sorted({*first[name], *second[name]})
             if first[name].get(key) != second[name].get(key)
         ]
     except (ValueError, KeyError, TypeError, AttributeError):
         parts = []
-    return ", ".join(parts) + " differ" if parts else "they differ"
+    return ", ".join(parts) or "they differ"
+
+
+def _two(one: Any, other: Any) -> str:
+    """Two values in words that name no direction; of lists, the first entry that differs."""
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        one, other = next((pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]), (one, other))
+    return " or ".join(sorted(readable(str(value), _LONGEST_VALUE) for value in (one, other)))

@@ -28,7 +28,7 @@ VERDICTS = {
     "identical": ("=", "green", "the same bits"),
     "rounding": ("≈", "cyan", "apart by no more than one last place of the input can do, at every forced step"),
     "amplified": ("~", "yellow", "rounding at every forced step, which the dynamics then amplified"),
-    "changed": ("✗", "bold red", "beyond the yardstick one step after a state that both were handed"),
+    "changed": ("✗", "bold red", "beyond the yardstick after a state that both were handed, or another reset or space"),
     "nondeterministic": ("!", "magenta", "a release does not reproduce itself"),
     "incomparable": ("?", "magenta", "the two did not start from the same state"),
     "unavailable": ("·", "dim", "one of the two does not have it, or cannot run it"),
@@ -116,7 +116,7 @@ class Screen:
         self._exercised(summary)
         counted = ", ".join(f"{summary.counts[verdict]} {verdict}" for verdict in signs) or "none"
         total = sum(summary.counts.values())
-        self._out.print(f"\n[bold]{total} pairs[/]: {counted}", soft_wrap=True)
+        self._out.print(f"\n[bold]{total} pair{'s' if total != 1 else ''}[/]: {counted}", soft_wrap=True)
         if summary.silent_differences:
             self._out.print(
                 f"{summary.silent_differences} of the identical pairs differ in outputs that this matrix's verdict "
@@ -148,7 +148,7 @@ class Screen:
                 self._out.print(Text(f"  {number:>3}  {older} → {newer}", "dim"), soft_wrap=True)
         quiet = len(group.boundaries) - len(shown)
         if quiet:
-            pairs = f"{quiet} other pair{'s' if quiet > 1 else ''}" if shown else f"all {quiet}"
+            pairs = f"{quiet} {'other ' if shown else ''}pair{'s' if quiet > 1 else ''}"
             told = f"identical at {pairs} of neighbouring releases: {', '.join(group.environments)}"
             self._out.print(Text(told), soft_wrap=True)
         self._out.print()
@@ -183,6 +183,9 @@ class Screen:
             if each.planted == "missed":
                 told = f"  BLIND: {each.environment}: a fault planted in {each.constant} was not seen"
                 self._out.print(Text(told, "bold red"), soft_wrap=True)
+            if each.planted == "unknown":
+                told = f"  {each.environment}: no fault was planted, so that nothing shows one would be seen: "
+                self._out.print(Text(told + _short(each.reason)), soft_wrap=True)
             if each.reproduced == "no":
                 told = f"  {each.environment}: the baseline does not reproduce itself: {_short(each.reason)}"
                 self._out.print(Text(told, "bold red"), soft_wrap=True)

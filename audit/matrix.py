@@ -13,7 +13,17 @@ from typing import Annotated, Any, Literal, get_args
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
 Output = Literal["state", "observation", "reward", "terminated", "truncated", "reset", "spaces"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
@@ -293,3 +303,10 @@ class Matrix(_Model):
     )
     releases: tuple[Row, ...] = Field(min_length=1)
     environments: tuple[EnvironmentRow, ...] = Field(min_length=1)
+
+    @field_validator("growth_window")
+    @classmethod
+    def _forward(cls, window: tuple[int, int] | None) -> tuple[int, int] | None:
+        if window is not None and window[0] >= window[1]:
+            raise ValueError("the window ends before it begins")
+        return window

@@ -14,18 +14,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analysis import growth
-from analysis.verdicts import Judgement, Verdict
+from analysis.verdicts import Evidence, Judgement, Verdict
 from audit import comparing, stimulus
 from audit.certifying import Explained
-from audit.comparing import Pair
 from audit.drawing import Drawn
 from audit.plan import Cell, Recording
 from audit.records import RunCell
 from audit.stimulus import Batch
 from audit.store import Store
 
-STATES = 32
-"""At most, of one environment."""
+STATES = 8
+"""At most, of one pair."""
 
 RUN_UP = 3
 """Steps before the jump from which it is approached.
@@ -39,11 +38,10 @@ NUDGES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parted:
-    """A pair of behaviours to be looked at again, and the recordings that decide."""
+    """A pair of behaviours to be looked at again, and the recordings that decide; none where there is no such state."""
 
-    pair: Pair
-    environment: str
-    recordings: tuple[Recording, Recording]
+    explained: Explained
+    recordings: tuple[Recording, ...]
 
 
 def wanted(
@@ -53,65 +51,53 @@ def wanted(
     drawn: Mapping[str, Drawn],
     store: Store,
 ) -> list[Parted]:
-    """The recordings of each pair: the same states for all pairs of an environment, those of the largest jumps."""
+    """Each pair with what the two are given: the states before its largest jumps."""
     shows: dict[tuple[str, str], Cell] = {}
     for row in rows:
         if row.behaviour is not None:
             shows.setdefault((row.environment, row.behaviour), cells[row.identifier])
     found = []
-    for environment in sorted({each.environment for each in unexplained}):
-        group = [each for each in unexplained if each.environment == environment]
-        batch = _states(group, drawn[environment], store)
-        if batch is None:
-            continue
-        given = stimulus.assemble(
-            {"forced": batch, "nudged": stimulus.nudged(batch, NUDGES, drawn[environment].seed)}, resets=0
-        )
-        for each in group:
-            first, second = (
-                Recording(cell=shows[environment, behaviour], stimulus=given, purpose="parted")
-                for behaviour in each.pair
+    for each in unexplained:
+        batch = _states(each, drawn[each.environment], store)
+        recordings: tuple[Recording, ...] = ()
+        if batch is not None:
+            nudged = stimulus.nudged(batch, NUDGES, drawn[each.environment].seed)
+            given = stimulus.assemble({"forced": batch, "nudged": nudged}, resets=0)
+            recordings = tuple(
+                Recording(cell=shows[each.environment, name], stimulus=given, purpose=f"parted {given.digest[:8]}")
+                for name in each.pair
             )
-            found.append(Parted(pair=each.pair, environment=environment, recordings=(first, second)))
+        found.append(Parted(explained=each, recordings=recordings))
     return found
 
 
-def _states(group: Sequence[Explained], drawn: Drawn, store: Store) -> Batch | None:
-    """States before the largest jumps, of every pair a fair share."""
+def _states(each: Explained, drawn: Drawn, store: Store) -> Batch | None:
+    """States some steps before the largest jumps, with the actions up to and over the jump."""
     if drawn.horizon is None or drawn.forced is None:
         return None
-    places: dict[tuple[str, int, int], None] = {}
-    share = max(1, STATES // len(group))
-    for each in group:
-        for trajectory, step in growth.jumps(each.cross, each.twins, each.floor, share):
-            places[each.pair[0], trajectory, step] = None
+    outputs = store.outputs(each.pair[0])
+    imposed, recorded = (store.arrays.get(outputs[f"horizon.{name}"].digest) for name in ("imposed", "state"))
     states, actions = [], []
-    for behaviour, trajectory, step in list(places)[:STATES]:
-        outputs = store.outputs(behaviour)
+    for trajectory, step in growth.jumps(each.cross, each.twins, each.floor, STATES):
         first = max(0, step - RUN_UP)
-        if first == 0:
-            states.append(store.arrays.get(outputs["horizon.imposed"].digest)[trajectory])
-        else:
-            states.append(store.arrays.get(outputs["horizon.state"].digest)[trajectory, first - 1])
-        taken = drawn.horizon.actions[trajectory, first : first + RUN_UP + 1]
-        actions.append(np.resize(taken, (RUN_UP + 1, *taken.shape[1:])))
-    finite = [index for index, state in enumerate(states) if np.isfinite(state).all()]
-    if not finite:
-        return None
-    return Batch(
-        starts=np.array([states[index] for index in finite]),
-        actions=np.array([actions[index] for index in finite]),
-    )
+        state = recorded[trajectory, first - 1] if first else imposed[trajectory]
+        if np.isfinite(state).all():
+            taken = drawn.horizon.actions[trajectory, first : first + RUN_UP + 1]
+            states.append(state)
+            actions.append(np.resize(taken, (RUN_UP + 1, *taken.shape[1:])))
+    return Batch(starts=np.array(states), actions=np.array(actions)) if states else None
 
 
 def judge(
     parted: Parted, behaviours: Mapping[str, str | None], outputs: Sequence[str], store: Store
-) -> Judgement | None:
+) -> tuple[Judgement, list[Evidence]] | None:
     """The verdict where trajectories part, when it is a change; nothing when these states do not tell either."""
-    first, second = (behaviours.get(each.identifier) for each in parted.recordings)
-    if first is None or second is None or first == second:
+    found = [behaviours.get(each.identifier) for each in parted.recordings]
+    known = [each for each in found if each is not None]
+    if len(set(known)) != 2:
         return None
-    judgement, _ = comparing.judged(store, comparing.ordered(first, second), outputs)
+    judgement, evidence = comparing.judged(store, comparing.ordered(*known), outputs)
     if judgement.verdict is not Verdict.CHANGED:
         return None
-    return replace(judgement, reason=f"where their trajectories part: {judgement.reason}", beyond=())
+    steps = f"within {RUN_UP + 1} steps before their trajectories part"
+    return replace(judgement, reason=f"{steps}: {judgement.reason}", beyond=()), evidence

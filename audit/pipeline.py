@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from audit import (
     attachments,
+    bank,
     comparing,
     controls,
     drawing,
@@ -48,11 +49,13 @@ class AuditResult:
     failures: tuple[Failure, ...]
     blind: tuple[str, ...]
     """Environments in which a planted fault was not seen."""
+    empty: bool
+    """Whether not a single cell could be dumped."""
 
     @property
     def exit_code(self) -> int:
-        """Complete, whatever it found; or not, when the machine was at fault somewhere or the audit was blind."""
-        incomplete = self.blind or any(each.is_infrastructure for each in self.failures)
+        """Complete, whatever it found; or not, when the machine was at fault, or nothing could have been seen."""
+        incomplete = self.blind or self.empty or any(each.is_infrastructure for each in self.failures)
         return EXIT_INCOMPLETE if incomplete else EXIT_COMPLETE
 
 
@@ -60,6 +63,7 @@ def audit(file: MatrixFile, tools: Tools) -> AuditResult:
     """Run the whole of a matrix."""
     store, reporter = tools.store, tools.reporter
     attached = attachments.read(file)
+    bank.check_files(file)
     run = runs.begun(file)
     store.begin_run(run)
     requests = expand(file, reporter)
@@ -92,6 +96,7 @@ def audit(file: MatrixFile, tools: Tools) -> AuditResult:
         checked=sum(not each.reused for each in checked),
         failures=(*failures, *second.failures),
         blind=tuple(title for title, control in held.items() if control.blind),
+        empty=all(row.behaviour is None for row in cell_rows),
     )
     store.finish_run(
         run.run_id,
@@ -136,5 +141,5 @@ def compare(cells: Sequence[RunCell], run: RunRecord, outputs: Sequence[str], to
     if missing:
         with tools.reporter.stage("comparing", len(missing)) as done:
             for pair in sorted(missing, key=lambda pair: wanted[pair]):
-                comparing.compare(tools.store, pair, outputs)
+                comparing.compare(tools.store, pair, outputs, run.reads)
                 done(wanted[pair])

@@ -76,6 +76,8 @@ def _check(file: MatrixFile, ids: list[str], rows: list[int]) -> None:
             if not any(fnmatchcase(identifier, pattern) for identifier in ids):
                 where = file.at(("environments", position, "releases", place))
                 problems.append(f"{where}: {pattern!r} matches no release")
+    if file.matrix.baseline is not None and file.matrix.baseline not in ids:
+        problems.append(f"{file.at(('baseline',))}: {file.matrix.baseline!r} is not the id of a release")
     pairs = file.matrix.pairs
     if isinstance(pairs, Against) and pairs.against not in ids:
         problems.append(f"{file.at(('pairs', 'against'))}: {pairs.against!r} is not the id of a release")

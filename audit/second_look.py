@@ -90,7 +90,10 @@ def _certified(
             twin = twins.get(each.speaker.identifier)
             found = dumps.dumped.get(twin.identifier) if twin is not None else None
             behaviour = found.record.behaviour if found is not None else None
-            explained.append(certifying.certify(each, behaviour, run.reads, matrix.growth_window, tools.store))
+            held = certifying.certify(each, behaviour, run.reads, matrix, tools.store)
+            if held.holds:  # what does not is decided where trajectories part
+                tools.store.put_certificate(held.record)
+            explained.append(held)
             done(pairs[each.pair])
     return explained
 
@@ -101,7 +104,9 @@ def _part(parted: Sequence[Parted], run: RunRecord, outputs: Sequence[str], tool
     dumps = dumping.dump(list(recordings.values()), {}, tools)
     behaviours = {name: each.record.behaviour for name, each in dumps.dumped.items()}
     for each in parted:
-        judgement = parting.judge(each, behaviours, outputs, tools.store)
-        if judgement is not None:
-            tools.store.amend_comparison(*each.pair, run.reads, judgement)
+        found = parting.judge(each, behaviours, outputs, tools.store)
+        if found is not None:
+            tools.store.put_comparison(*each.explained.pair, run.reads, *found)
+        else:
+            tools.store.put_certificate(each.explained.record)
     return dumps

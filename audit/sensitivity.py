@@ -26,6 +26,13 @@ class Sensitivity:
     reason: str
 
     @property
+    def seen_from(self) -> str:
+        """In words: the smallest magnitude, or that there is none, or nothing where nothing could be planted."""
+        if all(ratio is None for ratio in self.ratios):
+            return ""
+        return f"{self.smallest:.0e}" if self.smallest is not None else "never"
+
+    @property
     def smallest(self) -> float | None:
         """The smallest magnitude from which on every larger one is seen."""
         found = None

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis import yardstick
 from audit.digests import array_digest, digest
 
 RESETS = 32
@@ -128,8 +129,12 @@ def twins(horizon: Batch, count: int, seed: int) -> Batch:
 
 
 def _moved(states: Floats, signs: Floats) -> Floats:
-    """A coordinate that is exactly zero moves by epsilon times its column's scale, or by epsilon where all are zero."""
-    scale = np.abs(states).max(axis=0, initial=0.0)
+    """A coordinate that is zero moves by epsilon times its column's scale, or by epsilon where all are zero.
+
+    So does one in a column that is nothing beside the others: what stands there is zero but for rounding.
+    """
+    own = np.abs(states).max(axis=0, initial=0.0)
+    scale = yardstick.lifted(own)
     still = _EPSILON * np.where(scale > 0, scale, 1.0)
-    step: Floats = np.where(states == 0.0, still, np.spacing(np.abs(states)))
+    step: Floats = np.where((states == 0.0) | (scale > own), still, np.spacing(np.abs(states)))
     return states + signs * step

@@ -122,9 +122,7 @@ class Store:
         """Keep a probe."""
         layout = json.dumps(probe.layout) if probe.layout is not None else None
         with self._transaction():
-            self._insert(
-                "probes", ["probe_key", "status", "reason", "layout"], [(key, probe.status, probe.reason, layout)]
-            )
+            self._replace("probes", (key, probe.status, probe.reason, layout))
 
     def put_stimuli(self, stimuli: Iterable[Stimulus]) -> None:
         """Keep stimuli, as the very bytes that the releases are given."""
@@ -238,8 +236,14 @@ class Store:
     def put_comparison(
         self, first: str, second: str, reads: str, judgement: Judgement, evidence: Sequence[Evidence]
     ) -> None:
-        """Keep a judgement and what it was read from."""
+        """Keep a judgement and what it was read from, in place of an earlier one."""
         with self._transaction():
+            for table in ("comparisons", "output_separations"):
+                of_reads = " AND reads = ?" if table == "comparisons" else ""
+                self._execute(
+                    f"DELETE FROM internal.{table} WHERE first = ? AND second = ?{of_reads}",
+                    [first, second, *([reads] if of_reads else [])],
+                )
             self._insert(
                 "comparisons",
                 [
@@ -256,30 +260,11 @@ class Store:
                     )
                 ],
             )  # fmt: skip
-            known = self._rows(
-                "SELECT 1 FROM internal.output_separations WHERE first = ? AND second = ? LIMIT 1", [first, second]
-            )
-            if not known:
-                columns = [
-                    "first", "second", "output", "same_bits", "first_step_separation", "first_step_ulps",
-                    "horizon_separation", "horizon_ulps", "interface", "first_step_ratio", "states_beyond",
-                ]  # fmt: skip
-                self._insert(
-                    "output_separations", columns, [(first, second, *_evidence_row(each)) for each in evidence]
-                )
-
-    def amend_comparison(self, first: str, second: str, reads: str, judgement: Judgement) -> None:
-        """Let a later look decide what the first could not. There is no growth left to be explained."""
-        with self._transaction():
-            self._execute(
-                "UPDATE internal.comparisons SET verdict = ?, reason = ?, first_step_separation = ?,"
-                " first_step_ratio = ?, states_forced = ?, states_beyond = ?, outputs_changed = ?"
-                " WHERE first = ? AND second = ? AND reads = ?",
-                [
-                    str(judgement.verdict), judgement.reason, judgement.first_step, judgement.first_step_ratio,
-                    judgement.states_forced, judgement.states_beyond, judgement.outputs_changed, first, second, reads,
-                ],
-            )  # fmt: skip
+            columns = [
+                "first", "second", "output", "same_bits", "first_step_separation", "first_step_ulps",
+                "horizon_separation", "horizon_ulps", "interface", "first_step_ratio", "states_beyond",
+            ]  # fmt: skip
+            self._insert("output_separations", columns, [(first, second, *_evidence_row(each)) for each in evidence])
 
     def verdicts(self, reads: str) -> dict[tuple[str, str], str]:
         """The verdicts on all pairs of behaviours that have been judged in that way."""

@@ -51,7 +51,7 @@ def make(world, request):
 
 
 def _visit(world, seeds, actions, enough):
-    """States of rollouts. Every other one goes on past its end: a body that has fallen meets other contacts."""
+    """States of rollouts. Every other one goes on past its end, as long again: what has fallen meets other contacts."""
     found = []
     world.reset(seeds[0])
     step = world.stepper(first_action(actions))
@@ -60,14 +60,17 @@ def _visit(world, seeds, actions, enough):
             break
         world.reset(seed)
         found.append(world.read())
-        for action in as_arguments(actions[number % len(actions)]):
+        last = len(actions[0])
+        for taken, action in enumerate(as_arguments(actions[number % len(actions)])):
+            if taken >= last:
+                break
             try:
                 ended = step(action)[2]
             except Exception:  # it refuses to go on past its end
                 break
             found.append(world.read())
-            if ended and number % 2 == 0:
-                break
+            if ended:
+                last = min(last, 2 * (taken + 1) if number % 2 else 0)
     states = np.array(found)
     return states[np.isfinite(states).all(axis=1)]
 
@@ -124,14 +127,17 @@ def _acting(world, states, actions):
     world.impose(states[0])
     step = world.stepper(first_action(actions[:, None]))
     arguments = as_arguments(actions)
-    kept = []
+    kept, refused = [], None
     for index, state in enumerate(states):
         world.impose(state)
         acting[index, :-1] = world.acting()
         try:
             acting[index, -1] = bool(step(arguments[index])[2])
-        except Exception:  # it was left behind by an episode that was over
+        except Exception as error:  # it was left behind by an episode that was over
+            refused = error
             continue
         acting[index, :-1] |= world.acting()
         kept.append(index)
+    if not kept and refused is not None:
+        raise refused
     return acting, np.array(kept, dtype=np.int64)

@@ -14,10 +14,13 @@ def first_that_acts(world, stimulus):
     world.impose(states[0])
     step = world.stepper(actions[0])
     before = _outcomes(world, step, states, actions)
-    for name in world.constants():
+    names = world.constants()
+    for name in names:
         world.move(name, _GROSS)
         if _outcomes(world, step, states, actions) != before:
             return name
+    if names:
+        raise Incomparable("moving %s by a tenth made no difference to any forced step" % ", ".join(names))
     raise Incomparable("it has no constant that could be moved")
 
 

@@ -25,7 +25,7 @@ class Scene(OnMujoco):
         model = mujoco.MjModel.from_xml_path(path)
         super().__init__(mujoco, model, mujoco.MjData(model))
         self._path = path
-        self._frame_skip = int(arguments.get("frame_skip", 1))
+        self._frame_skip = _checked(arguments)
         self._keyframe = _keyframe(mujoco, model, arguments.get("keyframe"))
         self._parts = (self._data.sensordata, self._data.xpos[1:].ravel(), self._data.xquat[1:].ravel())
         self.reset(0)
@@ -81,6 +81,17 @@ class Scene(OnMujoco):
             self._mujoco.mj_resetData(self._model, self._data)
         else:
             self._mujoco.mj_resetDataKeyframe(self._model, self._data, self._keyframe)
+
+
+def _checked(arguments):
+    """How many simulator steps make a step; anything else than what a scene takes is a mistake in the matrix."""
+    unknown = sorted(set(arguments) - {"frame_skip", "keyframe"})
+    if unknown:
+        raise ValueError("a scene takes frame_skip and keyframe, not %s" % ", ".join(unknown))
+    frame_skip = arguments.get("frame_skip", 1)
+    if type(frame_skip) is not int or frame_skip < 1:
+        raise ValueError("frame_skip is %r, and must be a whole number from 1 on" % (frame_skip,))
+    return frame_skip
 
 
 def _keyframe(mujoco, model, wanted):

