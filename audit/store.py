@@ -13,6 +13,7 @@ import duckdb
 from numpy.typing import NDArray
 
 from analysis.verdicts import Evidence, Judgement
+from audit import migrating
 from audit.arrays import ArrayFiles
 from audit.bank import COVERAGE, Bank
 from audit.digests import digest as digest_of
@@ -40,8 +41,6 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
 }
 
-MIGRATIONS = Path(__file__).parent / "migrations"
-
 
 class Store:
     """An open database with its arrays beside it. Use as a context manager."""
@@ -57,7 +56,7 @@ class Store:
         except (duckdb.Error, OSError) as error:
             raise _unusable(path, error) from None
         try:
-            self._migrate(read_only)
+            migrating.migrate(self._connection, path, read_only=read_only)
         except BaseException:
             self._connection.close()
             raise
@@ -307,32 +306,6 @@ class Store:
 
     # How
 
-    def _migrate(self, read_only: bool) -> None:
-        newest = max(_migrations())
-        version = self._version()
-        if version > newest or (version == 0 and self._has_tables()):
-            raise StoreError(
-                f"{self.path} was written by another version of release-audit (schema {version}, this one knows "
-                f"{newest}): use that version, or give another file with --db"
-            )
-        if version == newest:
-            return
-        if read_only:
-            raise StoreError(f"{self.path} has schema {version}, this version reads {newest}: run an audit on it first")
-        for number, path in sorted(_migrations().items()):
-            if number > version:
-                with self._transaction():
-                    self._connection.execute(path.read_text(encoding="utf-8"))
-                    self._connection.execute("CREATE TABLE IF NOT EXISTS internal.migrations (number INTEGER)")
-                    self._connection.execute("INSERT INTO internal.migrations VALUES (?)", [number])
-
-    def _version(self) -> int:
-        known = self._rows("SELECT 1 FROM duckdb_tables() WHERE schema_name = 'internal' AND table_name = 'migrations'")
-        return int(self._rows("SELECT max(number) FROM internal.migrations")[0][0]) if known else 0
-
-    def _has_tables(self) -> bool:
-        return bool(self._rows("SELECT 1 FROM duckdb_tables() WHERE NOT internal LIMIT 1"))
-
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         try:
@@ -384,10 +357,6 @@ def _evidence_row(each: Evidence) -> tuple[Any, ...]:
         each.ratio,
         int(each.reading.beyond.sum()) if each.reading is not None else 0,
     )
-
-
-def _migrations() -> dict[int, Path]:
-    return {int(path.name.split("_")[0]): path for path in MIGRATIONS.glob("*.sql")}
 
 
 def _unusable(path: Path, error: Exception) -> StoreError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -35,6 +36,8 @@ WALL_TARGET = 0.45
 STEPS_TARGET = 0.9
 FORCED_TARGET = 0.8
 FORCED_STATES = 512
+SAME_BEHAVIOUR = ("21.0", "21.2", "21.3", "22.0", "23.0", "23.1", "23.2", "24.0", "24.1", "24.2", "25.0", "20.9")
+"""Versions of a package that no environment imports."""
 _STEP_ROUNDS = 7
 _SAMPLE_SECONDS = 0.1
 
@@ -65,6 +68,7 @@ def main() -> None:
         forced = {title: forced_steps(each) for title, each in prepared.drawn.items()}
         compare_steps("trajectories", horizons, STEPS_TARGET, prepared, Path(folder), screen)
         compare_steps("forced steps", forced, FORCED_TARGET, prepared, Path(folder), screen)
+        compare_doubling(Path(folder), arguments.rounds, screen)
 
 
 def prepare(matrix: str, folder: Path, screen: Screen) -> Prepared:
@@ -122,6 +126,37 @@ def compare_steps(
     screen.table((what, "bare steps/s", "dumper steps/s", "ratio"), rows)
     ratio = bare_total / recorded_total
     screen.note(f"the dumper's {what} per second over the bare loop's: {ratio:.2f} (target at least {target})")
+
+
+def compare_doubling(folder: Path, rounds: int, screen: Screen) -> None:
+    """As many releases and twice as many, all with one behaviour: they differ in a package that no step imports."""
+    seconds = dict.fromkeys((len(SAME_BEHAVIOUR) // 2, len(SAME_BEHAVIOUR)), 0.0)
+    for number in range(rounds + 1):
+        for count in seconds:
+            matrix = folder / f"same-{count}.yaml"
+            matrix.write_text(json.dumps(same_behaviour(count)), encoding="utf-8")
+            began = time.perf_counter()
+            run_ours(str(matrix), folder / f"same-{count}-{number}.duckdb")
+            if number:  # the first round builds virtualenvs
+                seconds[count] += time.perf_counter() - began
+    few, many = seconds.values()
+    screen.note(
+        f"time of {len(SAME_BEHAVIOUR)} releases over half as many, one behaviour: {many / few:.2f} (at most 2)"
+    )
+
+
+def same_behaviour(count: int) -> dict[str, object]:
+    """A matrix of releases that behave alike."""
+    return {
+        "name": f"same-{count}",
+        "python": "3.11",
+        "exclude-newer": "2026-11-01",
+        "releases": [
+            {"id": version, "requires": ["gymnasium==1.2.3", f"packaging=={version}"], "pins": ["numpy<2.4"]}
+            for version in SAME_BEHAVIOUR[:count]
+        ],
+        "environments": [{"id": "CartPole-v1"}, {"id": "Pendulum-v1"}, {"id": "Acrobot-v1"}],
+    }
 
 
 def measure_steps(cell: Cell, given: Path) -> tuple[float, float, int]:

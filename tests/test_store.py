@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from audit.errors import StoreError, UsageError
+from audit.migrating import MIGRATIONS
 from audit.records import DumpRecord, NewDump, ProbeRecord, StoredArray
 from audit.stimulus import Stimulus
-from audit.store import MIGRATIONS, Store
+from audit.store import Store
 from tests.stored_runs import RUN, VIEWS, audited, count
 
 # Migrations
@@ -38,7 +39,7 @@ def test_a_database_of_the_version_before_is_migrated_with_what_is_in_it(
     path, first = tmp_path / "audit.duckdb", tmp_path / "migrations"
     first.mkdir()
     shutil.copy(MIGRATIONS / "001_initial.sql", first)
-    monkeypatch.setattr("audit.store.MIGRATIONS", first)
+    monkeypatch.setattr("audit.migrating.MIGRATIONS", first)
     with Store(path) as store:
         store.begin_run(RUN)
         row = ("x", "y", RUN.reads, "changed", "because", 0.5, 2.0, 1.0)
