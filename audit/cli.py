@@ -173,7 +173,8 @@ def figure(matrix: str, output: Path, database: Path, environments: tuple[str, .
     with Store(database, read_only=True) as store:
         rows = store.query(
             "SELECT environment, older, newer, curve FROM certificates WHERE matrix = ? AND adjacent"
-            " AND (len(?) = 0 OR environment IN (SELECT unnest(?))) ORDER BY environment, older, newer",
+            " AND (len(?) = 0 OR environment IN (SELECT unnest(?)))"
+            " ORDER BY environment, older_position, newer_position",
             [name, list(environments), list(environments)],
         ).rows
     if not rows:

@@ -263,6 +263,24 @@ def test_check_tells_whether_something_changed(audited: Audited) -> None:
     assert audited.again(quiet, "--check").code == 0
 
 
+def test_what_was_amplified_has_a_certificate_and_can_be_drawn(audited: Audited) -> None:
+    ((environment, certificate, decade, curve),) = rows(
+        audited.database,
+        "SELECT environment, certificate, steps_per_decade, curve FROM certificates WHERE newer = 'tinysim-1.7'",
+    )
+    assert (environment, certificate) == ("Chaos", "holds")
+    assert 2 < decade < 10  # the logistic map at 3.9 doubles a difference in about 1.4 steps
+    assert len(curve) == 60
+    picture = audited.program.folder / "separations.svg"
+    drawn = audited.program("figure", audited.matrix, picture, "--db", audited.database)
+    assert drawn.code == 0, drawn.stderr
+    assert "Chaos" in picture.read_text(encoding="utf-8")
+    none = audited.program("figure", audited.matrix, picture, "--db", audited.database, "--environment", "Spring")
+    assert (none.code, "nothing to draw" in none.sentence) == (2, True)
+    other = audited.program("figure", audited.matrix, "picture.gif", "--db", audited.database)
+    assert (other.code, ".svg or .png" in other.sentence) == (2, True)
+
+
 def test_outputs_that_the_verdict_does_not_read(audited: Audited) -> None:
     chosen = [release("1.0"), release("1.1"), release("1.4")]
     matrix = write_matrix(audited.program.folder / "reads.yaml", chosen, [SPRING], outputs=["observation"])

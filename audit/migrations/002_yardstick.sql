@@ -173,7 +173,8 @@ CREATE VIEW environments AS
 CREATE VIEW certificates AS
     SELECT
         pairs.matrix, pairs.environment, pairs.older, pairs.newer, pairs.adjacent, each.certificate, each.reason,
-        each.steps_per_decade, each.twin_slowest, each.twin_fastest, each.curve, each.twin_curves
+        each.steps_per_decade, each.twin_slowest, each.twin_fastest, each.curve, each.twin_curves,
+        pairs.older_position, pairs.newer_position
     FROM pairs
     JOIN internal.runs AS run USING (run_id)
     JOIN internal.certificates AS each
