@@ -41,7 +41,7 @@ def find(request: str) -> Interpreter:
 def find_installed(request: str) -> Interpreter:
     """Find a Python of version ``request`` on this machine."""
     # uv stops at the first executable that does not start, and pyenv's shims of inactive versions are such.
-    found = uv.call("python", "find", "--system", "--no-python-downloads", request)
+    found = uv.call("python", "find", "--system", "--no-python-downloads", request, quiet=False)
     candidates = [Path(found.output.strip())] if found.ok and found.output.strip() else []
     for path in candidates + _pyenv(request):
         interpreter = ask(path)
@@ -77,7 +77,7 @@ def _pyenv(request: str) -> list[Path]:
 def _download(request: str) -> Interpreter:
     installed = uv.call("python", "install", request)
     if installed.ok:
-        found = uv.call("python", "find", "--system", "--managed-python", request)
+        found = uv.call("python", "find", "--system", "--managed-python", request, quiet=False)
         interpreter = ask(Path(found.output.strip())) if found.ok else None
         if interpreter is not None:
             return interpreter

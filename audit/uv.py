@@ -88,9 +88,9 @@ def executable() -> Path:
     return Path(found)
 
 
-def call(*arguments: str, given: str = "") -> Answer:
-    """Run uv, quietly, with ``given`` on its standard input."""
-    command = [str(executable()), *arguments, "--quiet", "--color", "never", "--no-progress"]
+def call(*arguments: str, given: str = "", quiet: bool = True) -> Answer:
+    """Run uv, quietly, with ``given`` on its standard input. Some verbs, when quiet, do not even answer."""
+    command = [str(executable()), *arguments, *(["--quiet"] if quiet else []), "--color", "never", "--no-progress"]
     environment = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "UV_PYTHON")}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, text=True) as child:

@@ -48,6 +48,20 @@ def planted(folder: Path, version: str, script: str | None = None) -> Path:
 
 
 @pytest.mark.usefixtures("fresh_search")
+def test_an_interpreter_on_the_path_is_found_where_there_is_no_pyenv(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Path(os.path.realpath(sys.executable))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", str(own.parent))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "managed"))
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    found = interpreters.find_installed(version)
+    assert os.path.realpath(found.path) == str(own)
+    assert found.version.startswith(version)
+
+
+@pytest.mark.usefixtures("fresh_search")
 def test_an_interpreter_of_an_inactive_pyenv_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
