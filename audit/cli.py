@@ -172,16 +172,18 @@ def figure(matrix: str, output: Path, database: Path, environments: tuple[str, .
     name = matrix_file.read(matrix_file.find(matrix)).matrix.name
     with Store(database, read_only=True) as store:
         rows = store.query(
-            "SELECT environment, older, newer, curve FROM certificates WHERE matrix = ? AND adjacent"
+            "SELECT environment, older, newer, curve, adjacent FROM certificates WHERE matrix = ?"
             " AND (len(?) = 0 OR environment IN (SELECT unnest(?)))"
             " ORDER BY environment, older_position, newer_position",
             [name, list(environments), list(environments)],
         ).rows
     if not rows:
-        raise UsageError(f"no neighbouring pair of {name} is amplified there: there is nothing to draw")
+        raise UsageError(f"no pair of {name} is amplified there: there is nothing to draw")
+    neighbours = any(adjacent for *_, adjacent in rows)  # there are none where all are compared with one release
     curves = [
         figures.Curve(environment=environment, pair=f"{older} → {newer}", separation=np.array(curve))
-        for environment, older, newer, curve in rows
+        for environment, older, newer, curve, adjacent in rows
+        if adjacent or not neighbours
     ]
     figures.separation_figure(curves, output)
     Screen().note(f"{len(curves)} pairs drawn into {output}")

@@ -266,7 +266,8 @@ def test_check_tells_whether_something_changed(audited: Audited) -> None:
 def test_what_was_amplified_has_a_certificate_and_can_be_drawn(audited: Audited) -> None:
     ((environment, certificate, decade, curve),) = rows(
         audited.database,
-        "SELECT environment, certificate, steps_per_decade, curve FROM certificates WHERE newer = 'tinysim-1.7'",
+        "SELECT environment, certificate, steps_per_decade, curve FROM certificates"
+        " WHERE matrix = 'planted' AND older = 'tinysim-1.0' AND newer = 'tinysim-1.7'",
     )
     assert (environment, certificate) == ("Chaos", "holds")
     assert 2 < decade < 10  # the logistic map at 3.9 doubles a difference in about 1.4 steps
