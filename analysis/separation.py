@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+NIL = 1e-30
+"""Below this a column is nothing: a reward of 1e-50, the far tail of an exponential, has no last place to speak of."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Separation:
@@ -107,11 +110,11 @@ def _grains(older: Array, newer: Array) -> float:
         apart = np.abs(left - right).astype(np.float64)
     apart[(left == right) | (np.isnan(left) & np.isnan(right))] = 0.0
     apart[np.isnan(apart)] = np.inf
-    sizes = np.maximum(
-        *(np.where(np.isfinite(each), np.abs(each), 0).mean(axis=0, dtype=np.float64) for each in (left, right))
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        grains = apart.max(axis=0, initial=0.0) / (epsilon * sizes)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        sizes = np.maximum(
+            *(np.where(np.isfinite(each), np.abs(each), 0).mean(axis=0, dtype=np.float64) for each in (left, right))
+        )
+        grains = apart.max(axis=0, initial=0.0) / (epsilon * np.maximum(sizes, NIL))
     return float(np.nan_to_num(grains, nan=0.0, posinf=np.inf).max(initial=0.0))
 
 

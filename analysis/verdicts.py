@@ -23,8 +23,9 @@ below. The number is absolute, so it holds for observations of order one, as in 
 RULE = "yardstick-1"
 """Name of the rule below. Verdicts are kept with it, and judged anew where it has another name."""
 
-_LEAST_SINGLE, _SINGLE = 2.0**-32, 2.0**-22
-"""Relative size of rounding to single precision: from what a short time step leaves of it to twice its epsilon."""
+_LEAST_SINGLE, _SINGLE = 2.0**-38, 2.0**-22
+"""Relative size of rounding to single precision: from what a small weight or time step leaves of it (a control cost in
+a reward: 9e-12) to twice its epsilon."""
 
 
 class Verdict(StrEnum):
@@ -221,7 +222,7 @@ def _changes(changed: Sequence[Evidence], where: str) -> list[str]:
         )
         relative = max(each.reading.relative for each in steps if each.reading is not None)
         if _LEAST_SINGLE < relative <= _SINGLE and all(each.ratio < math.inf for each in steps):
-            parts.append("of the size of rounding something to single precision")
+            parts.append("of a size that rounding an input or intermediate to single precision has")
     for each in stepped:
         if each.output == "reset" and each.reading is not None:
             only = " only" if len(changed) == 1 else ""

@@ -29,6 +29,9 @@ TWINS = 4
 
 UNEXPLAINED = "unexplained"
 
+_NO_TWIN = "there is no twin to hold it against"
+_NO_CURVE = "what the verdict reads separates, though the state does not: no dynamics did that"
+
 _CURVES_OF = ("state", "observation")
 """Outputs whose separation is followed: the first of them that the verdict reads."""
 
@@ -99,6 +102,8 @@ class Explained:
     twins: Sequence[Curves]
     floor: float
     record: CertificateRecord
+    complete: bool
+    """Whether the twins were run, where there can be some."""
 
     @property
     def holds(self) -> bool:
@@ -106,7 +111,9 @@ class Explained:
         return self.record.certificate != UNEXPLAINED
 
 
-def certify(each: Amplified, twin_behaviour: str | None, reads: str, matrix: Matrix, store: Store) -> Explained:
+def certify(
+    each: Amplified, twin_behaviour: str | None, reads: str, matrix: Matrix, store: Store, *, complete: bool = True
+) -> Explained:
     """Hold a pair's growth against the twins of the one that speaks for it."""
     recorded = store.outputs(each.pair[0])
     able = [name for name in _CURVES_OF if 0 not in recorded[f"horizon.{name}"].shape]
@@ -115,7 +122,7 @@ def certify(each: Amplified, twin_behaviour: str | None, reads: str, matrix: Mat
     cross, floor = growth.curves(first, second), growth.last_place(first)
     beside: list[Curves] = []
     found = None
-    if twin_behaviour is not None:
+    if twin_behaviour is not None and cross.any():
         own, moved = (_recording(store, name, output) for name in (str(each.speaker.behaviour), twin_behaviour))
         beside = [growth.curves(own, part) for part in np.split(moved, TWINS)]
         found = growth.certify(cross, beside, floor, matrix.growth_window)
@@ -126,6 +133,7 @@ def certify(each: Amplified, twin_behaviour: str | None, reads: str, matrix: Mat
         twins=beside,
         floor=floor,
         record=_record(each.pair, reads, cross, beside, found),
+        complete=complete,
     )
 
 
@@ -143,7 +151,7 @@ def _record(
         second=pair[1],
         reads=reads,
         certificate=found.status if found is not None else UNEXPLAINED,
-        reason=found.reason if found is not None else "there is no twin to hold it against",
+        reason=found.reason if found is not None else _NO_TWIN if cross.any() else _NO_CURVE,
         steps_per_decade=found.steps_per_decade if found is not None else None,
         twin_slowest=max(rates, default=None),
         twin_fastest=min(rates, default=None),

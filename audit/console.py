@@ -109,7 +109,7 @@ class Screen:
         signs = [verdict for verdict in VERDICTS if summary.counts.get(verdict)]
         for verdict in signs:
             sign, style, meaning = VERDICTS[verdict]
-            self._out.print(Text.assemble((f"  {sign} {verdict}", style), f": {meaning}"))
+            self._out.print(Text.assemble((f"  {sign} {verdict}", style), f": {meaning}"), soft_wrap=True)
         self._changes(summary)
         self._unexplained(summary)
         self._missing(summary)

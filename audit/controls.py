@@ -37,6 +37,8 @@ _TRAJECTORIES_AGAIN = 1
 
 NONDETERMINISTIC = "nondeterministic"
 
+_STANDS_OUT = frozenset({"changed", "unexplained"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
@@ -98,18 +100,18 @@ def _sample(count: int) -> NDArray[np.int64]:
 
 
 def suspects(cells: Sequence[RunCell], verdicts: Mapping[Pair, str], baselines: Mapping[str, str]) -> list[RunCell]:
-    """Cells whose behaviour no other release shows, and that are a baseline or stand in a changed pair.
+    """Cells whose behaviour no other release shows, and that are a baseline or stand in a pair that stands out.
 
     Two releases that show one behaviour have reproduced each other.
     """
     shown = Counter((cell.environment, cell.behaviour) for cell in cells)
-    changed = {behaviour for pair, verdict in verdicts.items() if verdict == "changed" for behaviour in pair}
+    standing_out = {behaviour for pair, verdict in verdicts.items() if verdict in _STANDS_OUT for behaviour in pair}
     return [
         cell
         for cell in cells
         if cell.behaviour is not None
         and shown[cell.environment, cell.behaviour] == 1
-        and (cell.behaviour in changed or baselines[cell.environment] == cell.release)
+        and (cell.behaviour in standing_out or baselines[cell.environment] == cell.release)
     ]
 
 

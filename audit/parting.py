@@ -99,5 +99,15 @@ def judge(
     judgement, evidence = comparing.judged(store, comparing.ordered(*known), outputs)
     if judgement.verdict is not Verdict.CHANGED:
         return None
+    before, trajectories = comparing.judged(store, parted.explained.pair, outputs)
     steps = f"within {RUN_UP + 1} steps before their trajectories part"
-    return replace(judgement, reason=f"{steps}: {judgement.reason}", beyond=()), evidence
+    amended = replace(
+        judgement,
+        reason=f"{steps}: {judgement.reason}",
+        paper_verdict=before.paper_verdict,
+        horizon=before.horizon,
+        states_forced=(before.states_forced or 0) + (judgement.states_forced or 0),
+        beyond=(),
+    )
+    horizons = {each.output: each.horizon for each in trajectories}
+    return amended, [replace(each, horizon=horizons.get(each.output)) for each in evidence]

@@ -50,7 +50,8 @@ def look(
     explained = _certified(amplified, twins, first, pairs, run, matrix, tools)
     parted = parting.wanted([each for each in explained if not each.holds], rows, of, drawn, store)
     second = _part(parted, run, matrix.outputs, tools)
-    suspects = _again(rows, store.verdicts(run.reads), of, drawn)
+    unexplained = dict.fromkeys(store.unexplained(run.reads), "unexplained")
+    suspects = _again(rows, {**store.verdicts(run.reads), **unexplained}, of, drawn)
     third = dumping.dump(list(suspects.values()), {}, tools)
     return SecondLook(
         cells=controls.void(rows, suspects, third.dumped, drawn, store),
@@ -90,7 +91,8 @@ def _certified(
             twin = twins.get(each.speaker.identifier)
             found = dumps.dumped.get(twin.identifier) if twin is not None else None
             behaviour = found.record.behaviour if found is not None else None
-            held = certifying.certify(each, behaviour, run.reads, matrix, tools.store)
+            complete = twin is None or behaviour is not None
+            held = certifying.certify(each, behaviour, run.reads, matrix, tools.store, complete=complete)
             if held.holds:  # what does not is decided where trajectories part
                 tools.store.put_certificate(held.record)
             explained.append(held)
@@ -107,6 +109,6 @@ def _part(parted: Sequence[Parted], run: RunRecord, outputs: Sequence[str], tool
         found = parting.judge(each, behaviours, outputs, tools.store)
         if found is not None:
             tools.store.put_comparison(*each.explained.pair, run.reads, *found)
-        else:
-            tools.store.put_certificate(each.explained.record)
+        elif each.explained.complete and all(behaviours.get(name.identifier) for name in each.recordings):
+            tools.store.put_certificate(each.explained.record)  # what could not be run is tried again the next time
     return dumps

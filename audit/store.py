@@ -237,11 +237,9 @@ class Store:
     ) -> None:
         """Keep a judgement and what it was read from, in place of an earlier one."""
         with self._transaction():
-            for table in ("comparisons", "output_separations"):
-                of_reads = " AND reads = ?" if table == "comparisons" else ""
+            for table in ("comparisons", "evidence"):
                 self._execute(
-                    f"DELETE FROM internal.{table} WHERE first = ? AND second = ?{of_reads}",
-                    [first, second, *([reads] if of_reads else [])],
+                    f"DELETE FROM internal.{table} WHERE first = ? AND second = ? AND reads = ?", [first, second, reads]
                 )
             self._insert(
                 "comparisons",
@@ -260,15 +258,23 @@ class Store:
                 ],
             )  # fmt: skip
             columns = [
-                "first", "second", "output", "same_bits", "first_step_separation", "first_step_ulps",
+                "first", "second", "reads", "output", "same_bits", "first_step_separation", "first_step_ulps",
                 "horizon_separation", "horizon_ulps", "interface", "first_step_ratio", "states_beyond",
             ]  # fmt: skip
-            self._insert("output_separations", columns, [(first, second, *_evidence_row(each)) for each in evidence])
+            rows = [(first, second, reads, *_evidence_row(each)) for each in evidence]
+            self._insert("evidence", columns, rows)
 
     def verdicts(self, reads: str) -> dict[tuple[str, str], str]:
         """The verdicts on all pairs of behaviours that have been judged in that way."""
         found = self._rows("SELECT first, second, verdict FROM internal.comparisons WHERE reads = ?", [reads])
         return {(first, second): verdict for first, second, verdict in found}
+
+    def unexplained(self, reads: str) -> set[tuple[str, str]]:
+        """The amplified pairs of behaviours whose growth no twin explains."""
+        found = self._rows(
+            "SELECT first, second FROM internal.certificates WHERE reads = ? AND certificate = 'unexplained'", [reads]
+        )
+        return {(first, second) for first, second in found}
 
     def certified(self, reads: str) -> set[tuple[str, str]]:
         """The pairs of behaviours whose growth has been held against twins."""

@@ -36,7 +36,13 @@ def jumped(store: Store) -> tuple[Store, Explained]:
 def explained(cross: Any) -> Explained:
     record = certifying._record(("a", "b"), "r", cross, [], None)
     return Explained(
-        pair=("a", "b"), environment="E", cross=cross, twins=[np.zeros_like(cross)], floor=1e-16, record=record
+        pair=("a", "b"),
+        environment="E",
+        cross=cross,
+        twins=[np.zeros_like(cross)],
+        floor=1e-16,
+        record=record,
+        complete=True,
     )
 
 

@@ -192,7 +192,7 @@ def test_an_interface_change_that_cannot_be_subtracted_is_infinitely_far() -> No
 
 
 def test_a_change_no_larger_than_single_precision_says_so_and_is_changed_all_the_same() -> None:
-    remark = "of the size of rounding something to single precision"
+    remark = "of a size that rounding an input or intermediate to single precision has"
     small, large = judged(moved("state", 1e8, relative=6e-8)), judged(moved("state", 1e8, relative=1e-6))
     assert small.verdict is large.verdict is Verdict.CHANGED
     assert remark in small.reason

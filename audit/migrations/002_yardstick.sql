@@ -8,8 +8,29 @@ ALTER TABLE internal.comparisons ADD COLUMN beyond INTEGER[];  -- the states bey
 
 UPDATE internal.comparisons SET paper_verdict = verdict;  -- until now that was the rule
 
-ALTER TABLE internal.output_separations ADD COLUMN first_step_ratio DOUBLE;
-ALTER TABLE internal.output_separations ADD COLUMN states_beyond INTEGER;
+-- What a verdict was read from, for each way of reading.
+CREATE TABLE internal.evidence (
+    first VARCHAR NOT NULL,
+    second VARCHAR NOT NULL,
+    reads VARCHAR NOT NULL,
+    output VARCHAR NOT NULL,
+    same_bits BOOLEAN NOT NULL,
+    first_step_separation DOUBLE NOT NULL,
+    first_step_ulps DOUBLE,
+    horizon_separation DOUBLE NOT NULL,
+    horizon_ulps DOUBLE,
+    interface VARCHAR NOT NULL,
+    first_step_ratio DOUBLE,
+    states_beyond INTEGER,
+    PRIMARY KEY (first, second, reads, output)
+);
+INSERT INTO internal.evidence
+    SELECT
+        old.first, old.second, comparison.reads, old.output, old.same_bits, old.first_step_separation,
+        old.first_step_ulps, old.horizon_separation, old.horizon_ulps, old.interface, NULL, NULL
+    FROM internal.output_separations AS old JOIN internal.comparisons AS comparison USING (first, second);
+DROP VIEW separations;
+DROP TABLE internal.output_separations;
 
 -- A release against its own nudged copies.
 CREATE TABLE internal.behaviours (
@@ -153,15 +174,17 @@ CREATE OR REPLACE VIEW changes AS SELECT * FROM pairs WHERE verdict = 'changed';
 
 CREATE OR REPLACE VIEW amplified AS SELECT * FROM pairs WHERE verdict = 'amplified';
 
-CREATE OR REPLACE VIEW separations AS
+CREATE VIEW separations AS
     SELECT
         pairs.matrix, pairs.environment, pairs.older, pairs.newer, pairs.adjacent, each.output, each.same_bits,
         each.first_step_separation, each.first_step_ulps, each.horizon_separation, each.horizon_ulps, each.interface,
         each.first_step_ratio, each.states_beyond
     FROM pairs
-    JOIN internal.output_separations AS each
+    JOIN internal.runs AS run USING (run_id)
+    JOIN internal.evidence AS each
         ON each.first = least(pairs.older_behaviour, pairs.newer_behaviour)
-        AND each.second = greatest(pairs.older_behaviour, pairs.newer_behaviour);
+        AND each.second = greatest(pairs.older_behaviour, pairs.newer_behaviour)
+        AND each.reads = run.reads;
 
 CREATE VIEW environments AS
     SELECT
