@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis.verdicts import Verdict
 from audit import certifying, parting
 from audit.certifying import Explained
+from audit.matrix import OUTPUTS
 from audit.parting import RUN_UP, STATES
 from audit.stimulus import Batch
 from audit.store import Store
 from tests.planned_cells import drawn, planned
-from tests.recorded_behaviours import keep, steps
+from tests.recorded_behaviours import SPACES, forced, keep, steps, text
 from tests.stored_runs import cell
 
 STEPS = 40
@@ -28,7 +30,8 @@ def jumped(store: Store) -> tuple[Store, Explained]:
     second[1, JUMP:] += 1e-3
     for name, states in (("a", first), ("b", second)):
         arrays = {f"horizon.{output}": array for output, array in steps(states).items()}
-        keep(store, name, {**arrays, "horizon.imposed": np.zeros((3, 2))})
+        described = {"structure": text(b"same"), "spaces": text(SPACES)}
+        keep(store, name, {**arrays, **described, "horizon.imposed": np.zeros((3, 2))})
     cross = np.abs(first - second).max(axis=2)
     return store, explained(cross)
 
@@ -80,3 +83,31 @@ def test_a_jump_at_the_first_step_begins_at_what_was_imposed(store: Store) -> No
     batch = parting._states(explained(cross), given, store)
     assert batch is not None
     assert batch.starts[0].tolist() == [7.0, 7.0]
+
+
+def test_a_change_found_there_keeps_what_the_trajectories_showed(jumped: tuple[Store, Explained]) -> None:
+    """The verdict is new; the paper's, and the separation over the horizon, are those of the trajectories."""
+    store, each = jumped
+    shifted = forced()["forced.state"] + 1e-3
+    keep(store, "p", forced())
+    keep(store, "q", {**forced(), "forced.state": shifted, "nudged.state": forced()["nudged.state"] + 1e-3})
+    one, other = planned("a", "E"), planned("b", "E")
+    batch = Batch(starts=np.zeros((3, 2)), actions=np.zeros((3, STEPS), np.int64))
+    given = drawn(one, batch, batch.chosen(slice(0, 1)))
+    rows = [cell("a", 0, "a"), cell("b", 1, "b")]
+    (parted,) = parting.wanted([each], rows, {"a/E": one, "b/E": other}, {"E": given}, store)
+    behaviours: dict[str, str | None] = {
+        recording.identifier: name for recording, name in zip(parted.recordings, "pq", strict=True)
+    }
+    found = parting.judge(parted, behaviours, OUTPUTS, store)
+    assert found is not None
+    judgement, evidence = found
+    assert judgement.verdict is Verdict.CHANGED
+    assert judgement.reason.startswith(f"within {RUN_UP + 1} steps before their trajectories part: state")
+    assert judgement.paper_verdict is Verdict.AMPLIFIED
+    assert judgement.horizon == pytest.approx(2e-3)  # of the reward, which sums two entries
+    (state,) = (each for each in evidence if each.output == "state")
+    assert state.horizon is not None
+    assert state.horizon.horizon == pytest.approx(1e-3)
+    same: dict[str, str | None] = dict.fromkeys(behaviours, "p")
+    assert parting.judge(parted, same, OUTPUTS, store) is None
