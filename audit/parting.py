@@ -29,8 +29,8 @@ STATES = 8
 RUN_UP = 3
 """Steps before the jump from which it is approached.
 
-A forced step begins with a cold solver. A change that acts only through its warm start (one in mujoco 3.11 does) shows
-after a step or two; nudged copies take the same steps, so that the yardstick has their growth in it.
+A forced step begins with a cold solver. A change that acts only through its warm start (in Walker2d one in mujoco 3.11
+does) shows after a step or two; nudged copies take the same steps, so that the yardstick has their growth in it.
 """
 
 NUDGES = 4
