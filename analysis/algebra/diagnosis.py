@@ -1,0 +1,78 @@
+"""The two levels together: which law broke, and which constant broke it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sympy.polys.rings import PolyElement, PolyRing
+
+from analysis.algebra import attribution, recovery, screening
+from analysis.algebra.attribution import Attribution, Verdict
+from analysis.algebra.ideals import Ideal
+from analysis.algebra.polynomials import polynomial_ring
+from analysis.algebra.recovery import Recovered
+from analysis.algebra.reference import Kind, Law, ReferenceSet
+from analysis.algebra.screening import Screen, Unit
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What the trajectories of a system say."""
+
+    reference: str
+    screen: Screen | None
+    """``None`` where there was nothing to hold them against."""
+    attributions: tuple[Attribution, ...]
+    """Of the laws that have constants in them."""
+
+    @property
+    def faults(self) -> tuple[Attribution, ...]:
+        """Laws of which a constant is named."""
+        return tuple(each for each in self.attributions if each.verdict is Verdict.PARAMETER_FAULT)
+
+
+def diagnose(
+    laws: ReferenceSet,
+    tested: Sequence[Floats],
+    against: Sequence[Floats] | None = None,
+    *,
+    unit: Unit = Unit.TRAJECTORY,
+) -> Diagnosis:
+    """Screen trajectories against those of another system, and attribute every law that has constants in it.
+
+    Trajectories are samples × variables of the set. Conserved laws hold where nothing drives the system; that is for
+    the caller to see to.
+    """
+    screened = screening.screen(laws, against, tested, unit=unit) if against is not None else None
+    return Diagnosis(
+        reference=laws.name,
+        screen=screened,
+        attributions=tuple(attribute(laws, law, tested) for law in laws.laws if law.parameters),
+    )
+
+
+def attribute(laws: ReferenceSet, law: Law, trajectories: Sequence[Floats], lag: int | None = None) -> Attribution:
+    """Recover one law from trajectories and say which constant it speaks of."""
+    known, found = recover(laws, law, trajectories, lag)
+    return attribution.attribute(law, laws.parameters, known, found)
+
+
+def recover(
+    laws: ReferenceSet, law: Law, trajectories: Sequence[Floats], lag: int | None = None
+) -> tuple[Ideal, Recovered]:
+    """The law as the data have it, among the variables that it uses, and what was divided out in finding it."""
+    ring = polynomial_ring(tuple(laws.names[place] for place in law.uses))
+    known = Ideal.of([_narrowed(each, ring, law.uses) for each in laws.identities(law)], ring)
+    chosen = [trajectory[:, law.uses] for trajectory in trajectories]
+    if law.kind is Kind.CONSERVED:
+        return known, recovery.conserved(chosen, known, law.degree, laws.lag if lag is None else lag)
+    return known, recovery.vanishing(np.vstack(chosen), known, law.degree)
+
+
+def _narrowed(polynomial: PolyElement, ring: PolyRing, places: Sequence[int]) -> PolyElement:
+    return ring.from_dict({tuple(power[place] for place in places): value for power, value in polynomial.terms()})

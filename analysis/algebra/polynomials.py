@@ -1,0 +1,103 @@
+"""Polynomials with rational coefficients, their monomials, and their values on data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import combinations_with_replacement
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+from sympy.polys.rings import PolyElement, PolyRing
+
+Floats = NDArray[np.float64]
+Exponents = tuple[tuple[int, ...], ...]
+"""Monomials: for each, the power of every variable."""
+
+
+@cache
+def polynomial_ring(variables: tuple[str, ...]) -> PolyRing:
+    """Polynomials over the rationals in these variables, ordered by degree and then reverse lexicographically."""
+    return PolyRing(variables, sympy.QQ, sympy.grevlex)
+
+
+def exact(polynomial: sympy.Poly) -> PolyElement:
+    """The same polynomial as an element of its ring."""
+    variables = tuple(str(symbol) for symbol in polynomial.gens)
+    return polynomial_ring(variables).from_dict(polynomial.set_domain(sympy.QQ).rep.to_dict())
+
+
+@cache
+def monomials(variables: int, degree: int, lowest: int = 0) -> Exponents:
+    """All monomials of ``lowest`` to ``degree``, those of lower degree first.
+
+    >>> monomials(2, 2)
+    ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
+    """
+    chosen = (
+        combination
+        for total in range(lowest, degree + 1)
+        for combination in combinations_with_replacement(range(variables), total)
+    )
+    return tuple(tuple(combination.count(variable) for variable in range(variables)) for combination in chosen)
+
+
+def monomial_values(samples: Floats, exponents: Exponents) -> Floats:
+    """The value of every monomial on every sample: samples × monomials.
+
+    Each is a known one times a variable, so that a whole dictionary costs one multiplication a column.
+    """
+    known: dict[tuple[int, ...], Floats] = {(0,) * samples.shape[1]: np.ones(len(samples))}
+    values = np.empty((len(samples), len(exponents)))
+    for place, exponent in enumerate(exponents):
+        values[:, place] = _value(exponent, samples, known)
+    return values
+
+
+def _value(exponent: tuple[int, ...], samples: Floats, known: dict[tuple[int, ...], Floats]) -> Floats:
+    if exponent not in known:
+        variable = next(place for place, power in enumerate(exponent) if power)
+        lower = tuple(power - (place == variable) for place, power in enumerate(exponent))
+        known[exponent] = _value(lower, samples, known) * samples[:, variable]
+    return known[exponent]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A few polynomials in the same variables, ready to be evaluated on any number of samples at once."""
+
+    exponents: Exponents
+    coefficients: Floats
+    """Polynomials × monomials."""
+
+    @classmethod
+    def of(cls, polynomials: Iterable[PolyElement]) -> Compiled:
+        """Gather the monomials of all of them, so that each is evaluated once."""
+        terms = [{power: float(value) for power, value in each.terms()} for each in polynomials]
+        exponents = tuple(sorted({power for each in terms for power in each}))
+        return cls(exponents, np.array([[each.get(power, 0.0) for power in exponents] for each in terms]))
+
+    @cached_property
+    def magnitudes(self) -> Floats:
+        """Of the coefficients."""
+        return np.abs(self.coefficients)
+
+    def on(self, samples: Floats) -> tuple[Floats, Floats]:
+        """The value of each polynomial on samples of shape (…, variables), and the sum of the sizes of its terms.
+
+        The second is its natural scale there: a residual is small or large only beside it.
+        """
+        flat = samples.reshape(-1, samples.shape[-1])
+        columns = monomial_values(flat, self.exponents)
+        shape = (*samples.shape[:-1], len(self.coefficients))
+        values = columns @ self.coefficients.T
+        scales = np.abs(columns, out=columns) @ self.magnitudes.T
+        return values.reshape(shape), scales.reshape(shape)
+
+
+def coefficient_vector(polynomial: PolyElement, exponents: Sequence[tuple[int, ...]]) -> Floats:
+    """Its coefficients over a list of monomials; those outside the list are left out."""
+    terms = dict(polynomial.terms())
+    return np.array([float(terms.get(exponent, 0)) for exponent in exponents])

@@ -1,0 +1,94 @@
+"""Search laws among few variables first: physics couples few at a time, and few variables have short dictionaries.
+
+What is found is divided out before the next search, so that nothing is found twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from sympy.polys.rings import PolyElement, PolyRing
+
+from analysis.algebra import recovery, rounding
+from analysis.algebra.ideals import Ideal
+from analysis.algebra.polynomials import monomials, polynomial_ring
+
+Floats = NDArray[np.float64]
+
+VANISHES = 1e-9
+"""The largest residual of a law beside its terms: rounding leaves 1e-16, single precision 2e-8."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An exact law among a few variables, which other trajectories bear out."""
+
+    variables: tuple[str, ...]
+    polynomial: PolyElement
+    """In the ring of all variables."""
+    gap: float
+
+
+def vanishing_laws(
+    trajectories: Sequence[Floats], ring: PolyRing, *, arity: int, degree: int, known: Sequence[PolyElement] = ()
+) -> list[Found]:
+    """Laws that vanish on all trajectories, of at most ``degree`` in at most ``arity`` variables, fewest first.
+
+    Each is sought in the first half of the trajectories, must hold in the rest, and must have coefficients that are
+    small fractions: give variables in units that make them so. Returns nothing where there is nothing.
+    """
+    half = max(1, len(trajectories) // 2)
+    sought, held = np.vstack(trajectories[:half]), trajectories[half:] or trajectories
+    found: list[Found] = []
+    for count in range(1, arity + 1):
+        for chosen in combinations(range(ring.ngens), count):
+            for power in range(1, degree + 1):
+                laws = [*known, *(each.polynomial for each in found)]
+                law = _law(sought[:, chosen], [each[:, chosen] for each in held], ring, chosen, power, laws)
+                if law is not None:
+                    found.append(law)
+    return found
+
+
+def _law(
+    sought: Floats,
+    held: Sequence[Floats],
+    ring: PolyRing,
+    chosen: tuple[int, ...],
+    degree: int,
+    laws: Sequence[PolyElement],
+) -> Found | None:
+    names = tuple(str(ring.symbols[place]) for place in chosen)
+    smaller = polynomial_ring(names)
+    known = Ideal.of([_restricted(law, smaller, chosen) for law in laws if _uses(law) <= set(chosen)], smaller)
+    if sum(known.is_standard(exponent) for exponent in monomials(len(chosen), degree)) < 2:
+        return None  # all that there could be is known
+    direction = recovery.vanishing(sought, known, degree)
+    if not direction.decisive() or not recovery.holds_elsewhere(direction, held, conserves=False, most=VANISHES):
+        return None
+    exact = rounding.snapped(direction.coefficients, direction.exponents, smaller).polynomial
+    if exact is None:
+        return None
+    return Found(variables=names, polynomial=_extended(exact, ring, chosen), gap=direction.gap)
+
+
+def _uses(law: PolyElement) -> set[int]:
+    return {place for exponent in law.monoms() for place, power in enumerate(exponent) if power}
+
+
+def _restricted(law: PolyElement, smaller: PolyRing, chosen: Sequence[int]) -> PolyElement:
+    return smaller.from_dict({tuple(power[place] for place in chosen): value for power, value in law.terms()})
+
+
+def _extended(law: PolyElement, ring: PolyRing, chosen: Sequence[int]) -> PolyElement:
+    def spread(power: tuple[int, ...]) -> tuple[int, ...]:
+        wide = [0] * ring.ngens
+        for place, each in zip(chosen, power, strict=True):
+            wide[place] = each
+        return tuple(wide)
+
+    return ring.from_dict({spread(power): value for power, value in law.terms()})
