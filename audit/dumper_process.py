@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from audit.failures import Failure, readable
 from audit.stimulus import Stimulus
 from audit.venvs import Recipe
 
-PROTOCOL = 2
+PROTOCOL = 3
 DUMPER = Path(__file__).resolve().parent.parent / "dumper"
 
 TRIES = 2
@@ -78,6 +78,8 @@ class CellTask:
     source: str
     arguments: str
     """Keyword arguments of the constructor, as JSON."""
+    edits: str
+    """What is set otherwise before anything is stepped, as JSON."""
     attachment: Attachment | None
     given: bytes | None
     """An npz; ``None`` for a probe."""
@@ -104,6 +106,19 @@ class DumpJob:
     expect: dict[str, str]
     cells: tuple[CellTask, ...]
     timeout: float
+
+    def run(self) -> Iterator[CellOutcome]:
+        """Serve the cells in order."""
+        return run(self)
+
+    def without(self, outcome: CellOutcome) -> DumpJob:
+        """The cells that are not answered yet."""
+        return replace(self, cells=tuple(cell for cell in self.cells if cell.label != outcome.label))
+
+    def lost(self, reason: str) -> Iterator[CellOutcome]:
+        """No cell that is left has an answer, because of the machine."""
+        trouble = _Trouble(status="worker-lost", reason=reason)
+        return (_failed(self, cell, trouble) for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +230,7 @@ def _write_request(folder: Path, job: DumpJob, cells: Sequence[CellTask]) -> lis
                 "kind": cell.kind,
                 "source": cell.source,
                 "arguments": json.loads(cell.arguments),
+                "edits": json.loads(cell.edits),
                 "files": _unpack(cell, folder / f"{index}.files"),
                 "given": str(given),
                 "plant": {"name": cell.plant.name, "factor": cell.plant.factor} if cell.plant else None,

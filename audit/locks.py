@@ -1,4 +1,4 @@
-"""Releases resolved to hashed locks. The lock and the Python are what a release is, whatever it is called."""
+"""Releases resolved to hashed locks. The lock and the Python are what is installed, whatever it is called."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Release:
 
     @property
     def key(self) -> str:
-        """Digest of the lock and the Python: two releases with the same key are the same release."""
+        """Digest of the lock and the Python: releases with the same key share a virtualenv, edited or not."""
         return digest(self.lock.digest, self.interpreter.implementation, self.interpreter.version)
 
     @property

@@ -10,20 +10,26 @@ import math
 import re
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, get_args
+from xml.etree import ElementTree
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
     Tag,
     field_validator,
     model_validator,
 )
+
+from audit.yaml_models import FileModel
 
 Output = Literal["state", "observation", "reward", "terminated", "truncated", "reset", "spaces"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
@@ -32,6 +38,7 @@ _PYTHON = re.compile(r"3\.\d+(\.\d+)?")
 _LAST_DAY = datetime.date(9998, 12, 31)  # the day after it is still a date
 _PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]*")
+_ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
 def _requirement(text: str) -> str:
@@ -87,23 +94,54 @@ def _day(value: datetime.date) -> datetime.date:
     return value
 
 
+def _edit_name(name: str) -> str:
+    """The name of an attribute, or ``PATH@ATTRIBUTE`` for one in a model's file."""
+    path, at, attribute = name.rpartition("@")
+    if at and not (path and _is_path(path) and _ATTRIBUTE.fullmatch(attribute)):
+        raise ValueError(f"{name!r} is not a path and an attribute, like body[@name='fingertip']@pos")
+    return name
+
+
+def _is_path(text: str) -> bool:
+    try:
+        ElementTree.Element("mujoco").find(f".//{text}")
+    except (SyntaxError, LookupError, TypeError, ValueError):  # the parser of paths has no error of its own
+        return False
+    return True
+
+
+def _edit(value: Any) -> Any:
+    """Refuse in one sentence: a choice between types would have one for each."""
+    entries = value if isinstance(value, (list, tuple)) and value else [value]
+    if not isinstance(value, (bool, str)) and not all(_is_number(each) for each in entries):
+        raise ValueError("should be true or false, a number, text, or a list of numbers")
+    if any(isinstance(each, float) and not math.isfinite(each) for each in entries):
+        raise ValueError("should be finite")
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 Day = Annotated[datetime.date, AfterValidator(_day)]
 Step = Annotated[int, Field(ge=0)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 RequirementText = Annotated[str, AfterValidator(_requirement)]
 PythonVersion = Annotated[str, BeforeValidator(_python_text), AfterValidator(_python)]
 Identifier = Annotated[str, AfterValidator(_identifier)]
+Number = StrictInt | StrictFloat
+Edit = Annotated[
+    StrictBool | Number | StrictStr | Annotated[tuple[Number, ...], Field(min_length=1)], BeforeValidator(_edit)
+]
+EditName = Annotated[str, AfterValidator(_edit_name)]
+Trajectories = Annotated[int, Field(ge=1, le=100_000)]
+Steps = Annotated[int, Field(ge=1, le=1_000_000)]
+
+_EDITS = "Constants that are set otherwise before anything is stepped, by name, or PATH@ATTRIBUTE in a model's file."
 
 
-def _kebab(name: str) -> str:
-    return name.rstrip("_").replace("_", "-")
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=_kebab, populate_by_name=False)
-
-
-class ExplicitRow(_Model):
+class ExplicitRow(FileModel):
     """One release, written out."""
 
     id: Identifier = Field(description="Name of the release in results and selectors.")
@@ -114,9 +152,10 @@ class ExplicitRow(_Model):
         default=None, description="Resolve as on the evening of this day (UTC); default: the matrix's day."
     )
     series: str = Field(default="", description="Releases are neighbours within a series.")
+    edits: dict[EditName, Edit] = Field(default_factory=dict, description=_EDITS)
 
 
-class GeneratedRow(_Model):
+class GeneratedRow(FileModel):
     """One release for every version of a package that the index has in a range."""
 
     package: Annotated[str, AfterValidator(_package)] = Field(description="Name of the package that moves.")
@@ -130,6 +169,7 @@ class GeneratedRow(_Model):
     python: PythonVersion | None = Field(default=None, description="Python of these releases.")
     exclude_newer: Day | None = Field(default=None, description="Resolve as on the evening of this day.")
     series: str = Field(default="", description="Releases are neighbours within a series.")
+    edits: dict[EditName, Edit] = Field(default_factory=dict, description=_EDITS)
 
     @property
     def id_template(self) -> str:
@@ -146,7 +186,7 @@ Row = Annotated[
 ]
 
 
-class BoundedStart(_Model):
+class BoundedStart(FileModel):
     """Initial states drawn uniformly between bounds. Entries of the state beyond the bounds given are zero."""
 
     low: tuple[Finite, ...] = Field(min_length=1)
@@ -163,7 +203,7 @@ class BoundedStart(_Model):
         return self
 
 
-class NearStart(_Model):
+class NearStart(FileModel):
     """Initial states drawn around the environment's own: positions and velocities within plus or minus these."""
 
     position: Finite = Field(ge=0)
@@ -179,19 +219,19 @@ Start = Annotated[
 ]
 
 
-class StimulusSpec(_Model):
+class StimulusSpec(FileModel):
     """What every release is given: states and actions, drawn once from a seed."""
 
     seed: int = Field(default=0, ge=0)
-    trajectories: int = Field(default=8, ge=1, le=100_000)
-    steps: int = Field(default=500, ge=1, le=1_000_000)
+    trajectories: Trajectories = 8
+    steps: Steps = 500
     actions: Literal["zero", "uniform"] = Field(
         default="zero", description="zero: no action (or `coast`). uniform: drawn over the action space."
     )
     start: Start = Field(default=NearStart(position=0.05, velocity=0.05))
 
 
-class BankSpec(_Model):
+class BankSpec(FileModel):
     """The states from which single steps are forced, made on the baseline release."""
 
     states: int = Field(
@@ -217,7 +257,7 @@ _DM_CONTROL = re.compile(r"[a-z0-9_]+/[a-z0-9_]+")
 Kind = Literal["registered", "mjcf", "dm_control", "adapter"]
 
 
-class EnvironmentRow(_Model):
+class EnvironmentRow(FileModel):
     """What is stepped: one of `id`, `mjcf`, `dm_control` and `adapter`."""
 
     model_config = ConfigDict(
@@ -238,6 +278,9 @@ class EnvironmentRow(_Model):
     start: Start | None = Field(default=None, description="Initial states; default: the stimulus's.")
     coast: int | None = Field(default=None, description="The action that does least, where actions are discrete.")
     bank: Bank | None = Field(default=None, description="Forced states; default: the matrix's.")
+    trajectories: Trajectories | None = Field(default=None, description="Default: the stimulus's.")
+    steps: Steps | None = Field(default=None, description="Of each trajectory; default: the stimulus's.")
+    edits: dict[EditName, Edit] = Field(default_factory=dict, description=f"{_EDITS} A release's own come before.")
 
     @model_validator(mode="after")
     def _one_kind(self) -> EnvironmentRow:
@@ -261,6 +304,11 @@ class EnvironmentRow(_Model):
         """The id, path or task."""
         return self.id or self.mjcf or self.dm_control or self.adapter or ""
 
+    def stimulus(self, given: StimulusSpec) -> StimulusSpec:
+        """The matrix's stimulus with what this environment has otherwise."""
+        own = {"trajectories": self.trajectories, "steps": self.steps}
+        return given.model_copy(update={name: value for name, value in own.items() if value is not None})
+
     @property
     def title(self) -> str:
         """The name under which results appear."""
@@ -269,13 +317,13 @@ class EnvironmentRow(_Model):
         return self.source if self.kind in ("registered", "dm_control") else PurePath(self.source).stem
 
 
-class Against(_Model):
+class Against(FileModel):
     """Compare every release with one."""
 
     against: str
 
 
-class Matrix(_Model):
+class Matrix(FileModel):
     """One question: these releases, on these environments, under this stimulus, in these pairs."""
 
     name: Identifier
@@ -301,6 +349,7 @@ class Matrix(_Model):
         default=None,
         description="Release on which banks are made; default: the oldest that has the environment.",
     )
+    laws: tuple[str, ...] = Field(default=(), description="Files with laws of your own environments.")
     releases: tuple[Row, ...] = Field(min_length=1)
     environments: tuple[EnvironmentRow, ...] = Field(min_length=1)
 

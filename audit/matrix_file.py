@@ -1,4 +1,4 @@
-"""Read a matrix from its file: every problem at once, each with its dotted path and its line."""
+"""Read a matrix from its file."""
 
 from __future__ import annotations
 
@@ -8,31 +8,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from audit import yaml_lines
-from audit.errors import MatrixError, UsageError
+from audit import yaml_lines, yaml_models
+from audit.errors import UsageError
 from audit.matrix import Matrix
 from audit.yaml_lines import Location, Problem
 
 _HERE = Path(__file__).resolve().parent
 SHIPPED = next((place for place in (_HERE.parent / "matrices", _HERE / "matrices") if place.is_dir()), _HERE)
 """In a checkout beside this package, in an installed wheel within it."""
-
-# Tags that pydantic puts into an error's location for a choice between models; the file has no such level.
-_CHOICES = {"explicit", "generated", "bounded", "near", "Against", "literal['all','adjacent']"}
-
-# pydantic's words for Python's types, said for those of YAML.
-_WORDS = {
-    "tuple_type": "should be a list",
-    "list_type": "should be a list",
-    "dict_type": "should be a mapping",
-    "model_type": "should be a mapping",
-    "model_attributes_type": "should be a mapping",
-    "string_type": "should be text",
-    "date_type": "should be a date such as 2026-11-01",
-    "date_from_datetime_parsing": "should be a date such as 2026-11-01",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,57 +42,14 @@ def find(name: str) -> Path:
 
 
 def read(path: Path) -> MatrixFile:
-    """Read and validate; raise :class:`MatrixError` with everything that is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
-    document = yaml_lines.read(path, text)
-    lines, problems = document.lines, list(document.problems)
-    matrix = None
-    try:
-        matrix = Matrix.model_validate(document.data)
-    except ValidationError as error:
-        problems += [_problem(each, lines) for each in error.errors() if not _is_echo(each)]
-    if isinstance(document.data, dict):
-        problems += _cross_check(document.data)
-    if problems or matrix is None:
-        # A part that could not even be read is reported once, not again for what it is not.
-        unread = {location for location, _ in document.problems}
-        told = [each for each in problems if each in document.problems or each[0] not in unread]
-        ordered = sorted(told, key=lambda each: yaml_lines.line(lines, each[0]))
-        raise MatrixError(str(path), [f"{yaml_lines.at(lines, location)}: {message}" for location, message in ordered])
-    return MatrixFile(path=path, text=text, matrix=matrix, lines=lines)
+    """Read and validate; raise :class:`audit.errors.MatrixError` with everything that is wrong."""
+    found = yaml_models.read(path, Matrix, _cross_check)
+    return MatrixFile(path=path, text=found.text, matrix=found.model, lines=found.lines)
 
 
 def schema() -> str:
     """The JSON schema of a matrix, as it lies in ``matrices/schema.json``."""
     return json.dumps(Matrix.model_json_schema(by_alias=True), indent=2, ensure_ascii=False) + "\n"
-
-
-def _problem(error: Any, lines: dict[Location, int]) -> Problem:
-    message: str = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "extra_forbidden":
-        message = "there is no such key here"
-    elif error["type"] == "missing":
-        message = "is missing"
-    elif error["type"] in _WORDS:
-        message = _WORDS[error["type"]]
-    return _location(error["loc"], lines), message[:1].lower() + message[1:]
-
-
-def _location(parts: Location, lines: dict[Location, int]) -> Location:
-    """The place in the file: pydantic also names the model it chose, where there is a choice."""
-    location: Location = ()
-    for part in parts:
-        if part not in _CHOICES or (*location, part) in lines:
-            location = (*location, part)
-    return location
-
-
-def _is_echo(error: Any) -> bool:
-    """A list whose every row is wrong is also called too short; the rows' own problems say it better."""
-    return bool(error["type"] == "too_short" and error["input"])
 
 
 def _cross_check(data: dict[Any, Any]) -> list[Problem]:

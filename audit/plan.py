@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from audit import machine, releases
 from audit.attachments import Attachment
 from audit.digests import digest
 from audit.dumper_process import CellTask, DumpJob, Plant, dumper_digest
 from audit.locks import Release
-from audit.matrix import EnvironmentRow, Matrix
+from audit.matrix import Edit, EnvironmentRow, Matrix
 from audit.releases import ReleaseRequest
 from audit.stimulus import Stimulus
 from audit.venvs import Recipe
@@ -31,6 +31,17 @@ class Cell:
     environment: EnvironmentRow
     position: int
     attachment: Attachment | None = None
+    further_edits: Mapping[str, Edit] = field(default_factory=dict)
+    """Over those of the environment and of the release."""
+
+    def edited(self, edits: Mapping[str, Edit]) -> Cell:
+        """The same cell with something more set otherwise; a recording of it needs a purpose that tells it apart."""
+        return replace(self, further_edits={**self.further_edits, **edits})
+
+    @property
+    def edits(self) -> dict[str, Edit]:
+        """What is set otherwise before anything is stepped."""
+        return {**self.environment.edits, **self.release.request.edits, **self.further_edits}
 
     @property
     def identifier(self) -> str:
@@ -48,7 +59,8 @@ class Cell:
         """Who is asked about what, by which dumper."""
         row = self.environment
         attached = self.attachment.digest if self.attachment is not None else ""
-        return self.release.key, dumper_digest(), row.kind, row.source, arguments_text(row), attached
+        asked = row.kind, row.source, arguments_text(row), edits_text(self.edits)
+        return self.release.key, dumper_digest(), *asked, attached
 
     @property
     def probe_key(self) -> str:
@@ -60,7 +72,7 @@ class Cell:
         return digest("bank", *self._subject, given, machine.here().digest)
 
     def key(self, stimulus: Stimulus, what: str = "dump") -> str:
-        """Everything that decides what the release does: lock, Python, environment, stimulus, dumper, machine."""
+        """All that decides what the release does: lock, Python, environment, edits, stimulus, dumper, machine."""
         return digest(what, *self._subject, stimulus.digest, machine.here().digest)
 
     def asked(self, task: str, given: bytes | None = None) -> CellTask:
@@ -73,6 +85,7 @@ class Cell:
             kind=str(self.api) if row.kind == "registered" else row.kind,
             source=row.source,
             arguments=arguments_text(row),
+            edits=edits_text(self.edits),
             attachment=self.attachment,
             given=given,
         )
@@ -115,6 +128,11 @@ class Recording:
 def arguments_text(environment: EnvironmentRow) -> str:
     """The constructor's arguments as JSON."""
     return json.dumps(environment.arguments, sort_keys=True, default=str)
+
+
+def edits_text(edits: Mapping[str, Edit]) -> str:
+    """The edits as JSON, in the order in which they are made: that of their names, whoever wrote them first."""
+    return json.dumps(edits, sort_keys=True)
 
 
 def cells(

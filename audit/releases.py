@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from audit import index
 from audit.errors import MatrixError
-from audit.matrix import Against, ExplicitRow, GeneratedRow, Matrix
+from audit.matrix import Against, Edit, ExplicitRow, GeneratedRow, Matrix
 from audit.matrix_file import MatrixFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRequest:
-    """What a user would install, on which Python, on which day."""
+    """What a user would install, on which Python, on which day, and what is edited in it afterwards."""
 
     id: str
     requires: tuple[str, ...]
@@ -23,6 +23,13 @@ class ReleaseRequest:
     python: str
     exclude_newer: datetime.date | None
     series: str
+    edits: Mapping[str, Edit] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """What is asked for, in words: an edited release is another than the same requirements without."""
+        edited = ", ".join(f"{name} = {value}" for name, value in sorted(self.edits.items()))
+        return ", ".join(self.requires) + (f", with {edited}" if edited else "")
 
 
 def expand(file: MatrixFile) -> tuple[ReleaseRequest, ...]:
@@ -60,6 +67,7 @@ def _request(matrix: Matrix, row: ExplicitRow | GeneratedRow, name: str, require
         python=row.python or matrix.python,
         exclude_newer=row.exclude_newer or matrix.exclude_newer,
         series=row.series,
+        edits=row.edits,
     )
 
 

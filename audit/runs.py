@@ -57,7 +57,7 @@ def release_rows(
                 release=request.id,
                 position=position,
                 series=request.series,
-                requires=", ".join(request.requires),
+                requires=request.text,
                 python=release.interpreter.version if release else request.python,
                 lock_digest=release.lock.digest if release else None,
                 status=failure.status if failure else "ready",

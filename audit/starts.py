@@ -26,8 +26,9 @@ class Undrawable(Exception):
     """The matrix asks for states or actions that this environment does not have."""
 
 
-def horizon(spec: StimulusSpec, environment: EnvironmentRow, layout: Layout) -> Batch:
+def horizon(given: StimulusSpec, environment: EnvironmentRow, layout: Layout) -> Batch:
     """The trajectories of one environment."""
+    spec = environment.stimulus(given)
     if layout.evidence == "replayed":
         starts: NDArray[Any] = np.arange(spec.seed, spec.seed + spec.trajectories)
     else:

@@ -20,6 +20,8 @@ and, where it can,
     constants(handle)        {"gravity": 9.81}: constants that a run may move to prove that it would notice, the
                              likeliest to act first
     move(handle, name, factor)   multiply that constant
+    edit(handle, name, value)    set what the matrix's ``edits`` name to a number, text or list, before anything is
+                             stepped; a LookupError says that there is no such thing
     acting(handle)           {"at the stop": False}: what acts in the state it is in, always under the same names
 
 It draws no random numbers other than in ``reset``. Observations are arrays of numbers, always of one shape and dtype.
@@ -31,10 +33,10 @@ import platform
 
 import numpy as np
 
-from dumper.worlds import World
+from dumper.worlds import Unavailable, World
 
 _REQUIRED = ("make", "layout", "actions", "impose", "read", "step")
-_OPTIONAL = ("reset", "constants", "move", "acting")
+_OPTIONAL = ("reset", "constants", "move", "acting", "edit")
 
 
 class BadAdapter(Exception):
@@ -51,12 +53,9 @@ class Adapted(World):
         functions = _load(path)
         self._handle = functions.pop("make")(**arguments)
         self._functions = functions
-        self._actions = _actions(self._ask("actions"))
-        self._layout = self._checked_layout()
         if ("constants" in functions) != ("move" in functions):
             raise BadAdapter("constants and move belong together, and the adapter has only one of them")
-        self._constants = _numbers_by_name("constants", self._ask("constants")) if "constants" in functions else {}
-        self._features = self._feature_names()
+        self._describe()
 
     def layout(self):
         """What the adapter says, with everything that it left out."""
@@ -133,6 +132,24 @@ class Adapted(World):
         if name not in self._constants:
             raise BadAdapter("there is no constant %r to move" % (name,))
         self._ask("move", name, factor)
+
+    def edit(self, name, value):
+        """Let the adapter set it, and describe itself anew."""
+        if "edit" not in self._functions:
+            raise Unavailable("its adapter has no function edit: %s cannot be edited" % name)
+        try:
+            self._ask("edit", name, value)
+        except LookupError:
+            raise Unavailable("it has no %s that could be edited to %r" % (name, value))
+        self._describe()
+
+    def _describe(self):
+        """Ask all that does not change from step to step."""
+        self._actions = _actions(self._ask("actions"))
+        self._layout = self._checked_layout()
+        told = self._ask("constants") if "constants" in self._functions else {}
+        self._constants = _numbers_by_name("constants", told)
+        self._features = self._feature_names()
 
     def _ask(self, function, *values):
         return self._functions[function](self._handle, *values)

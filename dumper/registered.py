@@ -113,6 +113,17 @@ class _Registered(World):
 
         return step if len(step(action)) == 5 else four_made_five
 
+    def edit(self, name, value):
+        owner, now = None, self.unwrapped
+        for attribute in name.split("."):  # such as model.opt.timestep
+            if not hasattr(now, attribute):
+                raise Unavailable("it has no %s that could be edited" % name)
+            owner, now = now, getattr(now, attribute)
+        try:
+            setattr(owner, attribute, _like(now, value))
+        except (AttributeError, TypeError, ValueError):  # a property, or a value of another kind
+            raise Unavailable("its %s is %r and cannot be made %r" % (name, now, value))
+
     def close(self):
         try:
             self.env.close()
@@ -220,6 +231,13 @@ class Table(_Registered):
             "terminated": np.array(ends, dtype=np.bool_)[:, None],
             "truncated": np.zeros((len(ends), 1), dtype=np.bool_),
         }
+
+
+def _like(now, value):
+    """A value from JSON, in the type of the one that it replaces where JSON has no such type."""
+    if isinstance(now, (np.ndarray, np.generic)):
+        return np.broadcast_to(value, np.shape(now)).astype(now.dtype, casting="same_kind")[()]
+    return type(now)(value) if isinstance(now, (float, tuple)) else value
 
 
 def _takes(function, name):

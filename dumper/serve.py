@@ -17,7 +17,7 @@ from importlib import metadata
 
 from dumper import answers
 
-PROTOCOL = 2
+PROTOCOL = 3
 
 
 class WrongVersion(Exception):
@@ -114,7 +114,7 @@ def _answer(request, cell):
 
     world = None
     try:
-        world = worlds.make(cell["kind"], cell["source"], cell["arguments"], cell["files"])
+        world = _make(cell)
         _assert_imported(request)
         return _TASKS[cell["task"]](world, cell)
     except worlds.Unavailable as error:
@@ -130,6 +130,12 @@ def _answer(request, cell):
             world.close()
 
 
+def _make(cell):
+    from dumper import worlds
+
+    return worlds.make(cell["kind"], cell["source"], cell["arguments"], cell["files"], cell["edits"])
+
+
 def _probe(world, _):
     return answers.Answer("ok", "", meta={"layout": world.layout()})
 
@@ -141,16 +147,17 @@ def _bank(world, cell):
 
 
 def _dump(world, cell):
-    from dumper import plant, record, worlds
+    from dumper import plant, record
 
     stimulus = _read(cell)
+    edited = {"edits": cell["edits"]} if cell["edits"] else {}
     if not cell["plant"]:
-        return record.record(world, stimulus, world.description())
+        return record.record(world, stimulus, dict(world.description(), **edited))
     constant = cell["plant"]["name"] or plant.first_that_acts(world, stimulus)
-    fresh = worlds.make(cell["kind"], cell["source"], cell["arguments"], cell["files"])
+    fresh = _make(cell)
     try:
         fresh.move(constant, cell["plant"]["factor"])
-        return record.record(fresh, stimulus, dict(fresh.description(), planted=constant))
+        return record.record(fresh, stimulus, dict(fresh.description(), planted=constant, **edited))
     finally:
         fresh.close()
 

@@ -75,12 +75,36 @@ class World:
         """Multiply a constant and whatever follows from it."""
         raise NotImplementedError
 
+    def edit(self, name, value):
+        """Set a constant otherwise, before anything is stepped."""
+        raise Unavailable("it has no %s that could be edited" % name)
+
     def close(self):
         """Let go of windows and files."""
 
 
-def make(kind, source, arguments, files):
-    """Make the world that ``source`` names: an id, a scene's path, a task or an adapter's path."""
+def make(kind, source, arguments, files, edits):
+    """Make the world that ``source`` names, and set in it what ``edits`` has by name."""
+    in_file = {name: value for name, value in edits.items() if "@" in name}
+    if in_file:
+        from dumper import model_file
+
+        with model_file.edited(in_file):
+            world = _make(kind, source, arguments, files)
+    else:
+        world = _make(kind, source, arguments, files)
+    try:
+        for name in edits:
+            if name not in in_file:
+                world.edit(name, edits[name])
+    except Exception:
+        world.close()
+        raise
+    return world
+
+
+def _make(kind, source, arguments, files):
+    """An id, a scene's path, a task or an adapter's path."""
     if kind == "mjcf":
         from dumper.scene import Scene
 

@@ -186,7 +186,16 @@ class Refusing(World):  # type: ignore[misc]  # the dumper is not typed
 
 def answered(monkeypatch: pytest.MonkeyPatch, make: Any, **cell: Any) -> Any:
     monkeypatch.setattr(worlds, "make", make)
-    whole = {"task": "probe", "kind": "gymnasium", "source": "E", "arguments": {}, "files": {}, "plant": None, **cell}
+    whole = {
+        "task": "probe",
+        "kind": "gymnasium",
+        "source": "E",
+        "arguments": {},
+        "files": {},
+        "edits": {},
+        "plant": None,
+        **cell,
+    }
     return serve._answer({"api": None, "expect": {}}, whole)
 
 

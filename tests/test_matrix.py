@@ -68,6 +68,9 @@ def test_the_schema_is_current() -> None:
         {"unknown": 1},
         {"releases": [{"id": "a", "requires": ["six"], "versions": ">1"}]},
         {"stimulus": {"steps": 0}},
+        {"environments": [{"id": "E", "trajectories": 0}]},
+        {"environments": [{"id": "E", "edits": {"g": None}}]},
+        {"releases": [{"id": "a", "requires": ["six"], "edits": {"g": []}}]},
     ],
     ids=str,
 )

@@ -36,7 +36,7 @@ def is_refused_or_read(folder: Path, text: str) -> None:
 VOCABULARY = """
 name description python exclude-newer pins pairs outputs stimulus releases environments id requires versions package
 with series prereleases low high position velocity seed trajectories steps actions start arguments coast against all
-adjacent zero uniform state reward * a gym near bounded explicit generated
+adjacent zero uniform state reward * a gym near bounded explicit generated edits a@b
 """
 WORDS = st.sampled_from(VOCABULARY.split())
 SCALARS = st.one_of(
@@ -110,10 +110,10 @@ FULL = {
     "pairs": {"against": "a"},
     "environments": [
         {"id": "E", "name": "n", "arguments": {"x": 1}, "releases": ["a"], "start": {"low": [0], "high": [1]}},
-        {"id": "F", "coast": 1, "start": {"position": 0, "velocity": 0}},
+        {"id": "F", "coast": 1, "start": {"position": 0, "velocity": 0}, "steps": 3, "edits": {"a@b": "c"}},
     ],
     "releases": [
-        {"id": "a", "requires": ["six"], "pins": ["numpy<2"], "python": "3.11", "series": "s"},
+        {"id": "a", "requires": ["six"], "pins": ["numpy<2"], "python": "3.11", "series": "s", "edits": {"x": [1]}},
         {"package": "six", "versions": ">1", "with": ["numpy"], "id": "six-{version}", "exclude-newer": "2024-01-01"},
     ],
 }
