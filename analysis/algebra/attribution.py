@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from itertools import combinations
 
@@ -22,6 +21,7 @@ from scipy import optimize
 from analysis.algebra.ideals import Ideal
 from analysis.algebra.recovery import GAP, Recovered
 from analysis.algebra.reference import Kind, Law
+from analysis.algebra.verdict import Verdict
 
 Floats = NDArray[np.float64]
 
@@ -36,18 +36,14 @@ to a pair is 4e-3, and two true faults leave 3e-8."""
 SEPARATED = 10.0
 """An explanation is told from another where it leaves ten times less. The paper's value."""
 
+MOST_ALTERNATIVES = 3
+"""Pairs that explain a law equally well. All inertias half as large again are all masses a third less, because a law
+has no scale: two explanations, and both are told. Where there are many, none is one."""
+
 _EXACT = 1e-12
 """What is left below this is rounding, and as good as nothing."""
 _STARTS = (1.0, 0.5, 2.0, 4.0)
 """Multiples of the specified value at which a fit begins."""
-
-
-class Verdict(StrEnum):
-    """What a recovered law says of the specification."""
-
-    PARAMETER_FAULT = "parameter fault"
-    CONSISTENT = "consistent with specification"
-    NOT_EXPLICABLE = "not explicable as a parameter fault"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,13 +110,13 @@ def attribute(
     singles = sorted((template.fit([name]) for name in law.parameters), key=_residual)
     specification = template.residual({})
     best = max(singles[0].residual, _EXACT)
-    if specification <= FITS and specification <= SEPARATED * best:
+    if best <= FITS and specification <= SEPARATED * best:
         reason = "the specified values explain it as well as any other"
         return _verdict(law, Verdict.CONSISTENT, found, reason, singles, specification)
-    pair = _separated_pair(template, law.parameters, best)
-    if pair:
+    pairs = _pairs(template, law.parameters, best)
+    if pairs:
         reason = "two constants explain it, and no single one does"
-        return _verdict(law, Verdict.PARAMETER_FAULT, found, reason, singles, specification, pair)
+        return _verdict(law, Verdict.PARAMETER_FAULT, found, reason, singles, specification, pairs)
     if best > FITS:
         reason = f"the best single constant, {singles[0].values[0].parameter}, leaves {best:.2g} of it"
         return _verdict(law, Verdict.NOT_EXPLICABLE, found, reason, singles, specification)
@@ -149,15 +145,16 @@ def _verdict(
     )
 
 
-def _separated_pair(template: _Template, names: Sequence[str], single: float) -> list[Hypothesis]:
-    """The two constants that explain what no single one does, where just one pair does."""
+def _pairs(template: _Template, names: Sequence[str], single: float) -> list[Hypothesis]:
+    """The pairs of constants that explain what no single one does; none where too many would."""
     if single <= SEPARATED * _EXACT or len(names) < 2:
         return []
     ranked = sorted((template.fit(list(pair)) for pair in combinations(names, 2)), key=_residual)
     best = max(ranked[0].residual, _EXACT)
-    explains = best <= PAIR_FITS and best * SEPARATED < single
-    alone = len(ranked) == 1 or ranked[1].residual > SEPARATED * best
-    return ranked[:1] if explains and alone else []
+    if best > PAIR_FITS or best * SEPARATED >= single:
+        return []
+    alike = [each for each in ranked if each.residual <= SEPARATED * best]
+    return alike if len(alike) <= MOST_ALTERNATIVES else []
 
 
 def _residual(hypothesis: Hypothesis) -> float:
@@ -178,9 +175,10 @@ class _Template:
     def of(cls, law: Law, parameters: Mapping[str, Fraction], known: Ideal, found: Recovered) -> _Template:
         """Both over the same monomials: what is known is divided out of the template too."""
         terms = _reduced(law, known)
-        if law.kind is Kind.CONSERVED:
-            terms.pop((0,) * known.ring.ngens, None)
         measured = dict(zip(found.exponents, found.coefficients.tolist(), strict=True))
+        if law.kind is Kind.CONSERVED:
+            for each in (terms, measured):
+                each.pop((0,) * known.ring.ngens, None)
         exponents = sorted({*terms, *measured})
         vector = np.array([measured.get(exponent, 0.0) for exponent in exponents])
         symbols = [sympy.Symbol(name) for name in law.parameters]

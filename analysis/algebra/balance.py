@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy.polys.rings import PolyElement
 
-from analysis.algebra import recovery
+from analysis.algebra import dictionaries, recovery
 from analysis.algebra.errors import BadData
 from analysis.algebra.ideals import Ideal
 from analysis.algebra.polynomials import Exponents, coefficient_vector, monomial_values, monomials
@@ -63,8 +63,19 @@ def recover(
 
     It carries the quadrature's own error and recovers no law below that.
     """
+    values, energy_terms, power_terms = dictionary(transitions, known, degree, power_degree, quadrature)
+    found = recovery.least_varying(values, (*energy_terms, *power_terms))
+    return Balance(recovered=found, energy_terms=energy_terms, power_terms=power_terms)
+
+
+def dictionary(
+    transitions: Transitions, known: Ideal, degree: int, power_degree: int, quadrature: Quadrature
+) -> tuple[Floats, Exponents, Exponents]:
+    """What every term of the energy gains in a step, and the work of every term of the power; then those terms."""
     if not len(transitions.before) == len(transitions.action) == len(transitions.after):
         raise BadData("a balance needs as many actions and next states as states")
+    dictionaries.checked([transitions.before, transitions.after], known.ring.ngens)
+    dictionaries.checked([transitions.action.reshape(len(transitions.action), -1)], 1)
     energy_terms = tuple(
         exponent for exponent in monomials(known.ring.ngens, degree, lowest=1) if known.is_standard(exponent)
     )
@@ -73,9 +84,7 @@ def recover(
     work = _power(transitions, transitions.before, power_terms)
     if quadrature == "trapezoid":
         work = (work + _power(transitions, transitions.after, power_terms)) / 2
-    design = np.hstack([gained, transitions.time_step * work])
-    found = recovery.least_varying(design, (*energy_terms, *power_terms))
-    return Balance(recovered=found, energy_terms=energy_terms, power_terms=power_terms)
+    return np.hstack([gained, transitions.time_step * work]), energy_terms, power_terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sympy.polys.rings import PolyElement, PolyRing
 
 from analysis.algebra import attribution, recovery, screening
-from analysis.algebra.attribution import Attribution, Verdict
+from analysis.algebra.attribution import Attribution
 from analysis.algebra.ideals import Ideal
-from analysis.algebra.polynomials import polynomial_ring
+from analysis.algebra.polynomials import narrowed, polynomial_ring
 from analysis.algebra.recovery import Recovered
 from analysis.algebra.reference import Kind, Law, ReferenceSet
 from analysis.algebra.screening import Screen, Unit
+from analysis.algebra.verdict import Verdict
 
 Floats = NDArray[np.float64]
 
@@ -67,12 +67,8 @@ def recover(
 ) -> tuple[Ideal, Recovered]:
     """The law as the data have it, among the variables that it uses, and what was divided out in finding it."""
     ring = polynomial_ring(tuple(laws.names[place] for place in law.uses))
-    known = Ideal.of([_narrowed(each, ring, law.uses) for each in laws.identities(law)], ring)
+    known = Ideal.of([narrowed(each, ring, law.uses) for each in laws.identities(law)], ring)
     chosen = [trajectory[:, law.uses] for trajectory in trajectories]
     if law.kind is Kind.CONSERVED:
         return known, recovery.conserved(chosen, known, law.degree, laws.lag if lag is None else lag)
     return known, recovery.vanishing(np.vstack(chosen), known, law.degree)
-
-
-def _narrowed(polynomial: PolyElement, ring: PolyRing, places: Sequence[int]) -> PolyElement:
-    return ring.from_dict({tuple(power[place] for place in places): value for power, value in polynomial.terms()})

@@ -6,6 +6,7 @@ a trajectory. The constant is left out there: its difference is zero for every s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,8 +24,12 @@ from analysis.algebra.polynomials import Exponents, monomial_values, monomials
 Floats = NDArray[np.float64]
 Family = Literal["legendre", "chebyshev"]
 
-_CENTRE_DENOMINATOR = 1000
-"""Variables are moved and scaled by rationals with at most this denominator, so that the way back is exact."""
+_DENOMINATOR = 1000
+"""Variables are moved and scaled by rationals with at most this denominator, in units of a power of ten that is theirs,
+so that the way back is exact."""
+
+_CONSTANT = 1e-9
+"""A variable that varies by less than this beside its size is constant: rounding must not come to fill an interval."""
 
 
 def checked(trajectories: Sequence[Floats], variables: int, least: int = 2) -> None:
@@ -76,9 +81,11 @@ class OrthogonalDictionary:
     def standardising(cls, samples: Floats, degree: int, family: Family = "legendre") -> OrthogonalDictionary:
         """Such that every variable of the samples fills the interval from -1 to 1."""
         low, high = samples.min(axis=0), samples.max(axis=0)
-        centres = tuple(_rounded(value) for value in (low + high) / 2)
-        widths = np.maximum((high - low) / 2, 1 / _CENTRE_DENOMINATOR)
-        scales = tuple(_rounded(width) for width in widths)
+        widths = np.maximum((high - low) / 2, _CONSTANT * np.maximum(np.abs(low), np.abs(high)))
+        widths[widths == 0] = 1.0
+        units = [Fraction(10) ** math.floor(math.log10(width)) for width in widths]
+        centres = tuple(_rounded(value, unit) for value, unit in zip((low + high) / 2, units, strict=True))
+        scales = tuple(_rounded(width, unit) for width, unit in zip(widths, units, strict=True))
         return cls(family=family, centres=centres, scales=scales, degree=degree)
 
     @property
@@ -135,5 +142,5 @@ _SYMBOLIC: dict[Family, Callable[[int, sympy.Expr], sympy.Expr]] = {
 }
 
 
-def _rounded(value: float) -> Fraction:
-    return Fraction(value).limit_denominator(_CENTRE_DENOMINATOR)
+def _rounded(value: float, unit: Fraction) -> Fraction:
+    return (Fraction(value) / unit).limit_denominator(_DENOMINATOR) * unit

@@ -7,6 +7,7 @@ A decimal number is the rational that it spells: ``0.11`` is 11/100.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
@@ -21,6 +22,9 @@ Floats = NDArray[np.float64]
 LARGEST_POWER = 12
 """A higher one is a slip of the pen: the highest in a known law of a simulator is 4."""
 
+LARGEST_EXPRESSION = 500
+"""Parts of an expression: it is read by recursion. The longest law, Acrobot's energy with all constants, has 91."""
+
 _FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {"sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "abs": np.abs}
 
 
@@ -30,8 +34,10 @@ def polynomial(text: str, variables: Sequence[str], parameters: Sequence[str] = 
     >>> polynomial("0.5*w**2 + g*c", ["c", "w"], ["g"])
     Poly(g*c + 1/2*w**2, c, w, domain='QQ[g]')
     """
+    if not variables:
+        raise BadLaw(f"{text!r} is a law of no variables")
     names = {name: sympy.Symbol(name) for name in (*variables, *parameters)}
-    expression = _symbolic(_parsed(text), text, names)
+    expression = _symbolic(parsed(text), text, names)
     symbols = [names[name] for name in variables]
     try:
         found = sympy.Poly(expression, *symbols, domain=_domain(parameters))
@@ -49,24 +55,31 @@ def column(text: str, columns: Mapping[str, Floats]) -> Floats:
     array([4., 8.])
     """
     rows = len(next(iter(columns.values()), ()))
-    return np.broadcast_to(_numeric(_parsed(text), text, columns), (rows,)).astype(np.float64)
+    with np.errstate(all="ignore"):  # what comes of it is refused as not-a-number
+        return np.broadcast_to(_numeric(parsed(text), text, columns), (rows,)).astype(np.float64)
 
 
 def _domain(parameters: Sequence[str]) -> sympy.Domain:
     return sympy.QQ[tuple(sympy.Symbol(name) for name in parameters)] if parameters else sympy.QQ
 
 
-def _parsed(text: str) -> ast.expr:
+def parsed(text: str) -> ast.expr:
+    """Its syntax, of which nothing is ever run."""
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        body = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
         raise BadLaw(f"{text!r} is not an expression; powers are written like c1**2") from None
+    except (RecursionError, MemoryError):  # the parser's own limits
+        body = None
+    if body is None or sum(isinstance(node, ast.expr) for node in ast.walk(body)) > LARGEST_EXPRESSION:
+        raise BadLaw(f"{text[:20]!r}… has more than {LARGEST_EXPRESSION} parts")
+    return body
 
 
 def _symbolic(node: ast.expr, text: str, names: Mapping[str, sympy.Symbol]) -> sympy.Expr:
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            return _rational(value, text)
+            return _rational(value, node, text)
         case ast.Name(id=name) if name in names:
             return names[name]
         case ast.Name(id=name):
@@ -84,24 +97,31 @@ def _symbolic(node: ast.expr, text: str, names: Mapping[str, sympy.Symbol]) -> s
             if not divisor.is_Rational or divisor.is_zero:
                 raise BadLaw(f"{text!r} is not a polynomial: it divides by {ast.unparse(right)}")
             return _symbolic(left, text, names) / divisor
-        case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as power)):
+        case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as power)) if type(power) is int:
             if not 0 <= power <= LARGEST_POWER:
                 raise BadLaw(f"{text!r} has the power {power}, which must be from 0 to {LARGEST_POWER}")
             return _symbolic(left, text, names) ** power
     raise BadLaw(f"{text!r} is not a polynomial: {ast.unparse(node)} is none")
 
 
-def _rational(value: float, text: str) -> sympy.Rational:
-    if not np.isfinite(value):
-        raise BadLaw(f"{text!r} has a number that is too large")
-    exact = Fraction(repr(value))
+def _rational(value: float, node: ast.expr, text: str) -> sympy.Rational:
+    """From what is written: a float would keep seventeen digits of it."""
+    _finite(value, text)
+    written = ast.get_source_segment(text.strip(), node) if isinstance(value, float) else None
+    exact = Fraction(written or value)
     return sympy.Rational(exact.numerator, exact.denominator)
+
+
+def _finite(value: float, text: str) -> float:
+    if not abs(value) <= sys.float_info.max:
+        raise BadLaw(f"{text!r} has a number that is too large")
+    return float(value)
 
 
 def _numeric(node: ast.expr, text: str, columns: Mapping[str, Floats]) -> Floats:
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            return np.float64(value)  # type: ignore[return-value]
+            return np.float64(_finite(value, text))  # type: ignore[return-value]
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as index)):
             return _entry(name, index, text, columns)
         case ast.Name(id=name):
@@ -112,8 +132,7 @@ def _numeric(node: ast.expr, text: str, columns: Mapping[str, Floats]) -> Floats
             return -_numeric(operand, text, columns)
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
             first, second = _numeric(left, text, columns), _numeric(right, text, columns)
-            with np.errstate(divide="ignore", invalid="ignore"):  # what comes of it is refused as not-a-number
-                return _OPERATORS[type(operator)](first, second)
+            return _OPERATORS[type(operator)](first, second)
     told = ", ".join(_FUNCTIONS)
     raise BadLaw(f"{text!r} is no expression of columns; it may hold numbers, + - * / **, {told} and state[0]")
 
@@ -134,12 +153,12 @@ def _entry(name: str, index: int, text: str, columns: Mapping[str, Floats]) -> F
     width = values.shape[1] if values.ndim > 1 else 1
     if not 0 <= index < width:
         raise BadData(f"{text!r} needs entry {index} of {name}, which has {width}")
-    return values[:, index] if values.ndim > 1 else values
+    return (values[:, index] if values.ndim > 1 else values).astype(np.float64)
 
 
 def _whole(name: str, text: str, columns: Mapping[str, Floats]) -> Floats:
     if name in columns and (columns[name].ndim == 1 or columns[name].shape[1] == 1):
-        return columns[name].reshape(len(columns[name]))
+        return columns[name].reshape(len(columns[name])).astype(np.float64)
     if name in columns:
         raise BadData(f"{text!r} needs one entry of {name}, such as {name}[0]: it has {columns[name].shape[1]}")
     raise BadData(f"{text!r} needs {name}, and the trajectories have only {', '.join(columns) or 'nothing'}")

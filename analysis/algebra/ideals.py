@@ -100,7 +100,7 @@ def equality(first: Sequence[PolyElement] | None, second: Sequence[PolyElement] 
     Unavailable where one is not there (nothing was recovered) or too large to be computed. It decides whether the
     polynomials say the same; not whether they say everything about a system, nor whether they are right.
     """
-    if first is None or second is None or not (first or second):
+    if not first or not second:
         return Decision.UNAVAILABLE
     if any(_degree(generator) > LARGEST_DEGREE for generator in (*first, *second)):
         return Decision.UNAVAILABLE

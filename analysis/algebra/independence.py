@@ -73,7 +73,9 @@ def sufficiency(laws: Sequence[PolyElement], points: Floats, trajectory_dimensio
 
 
 def _gradients(laws: Sequence[PolyElement], points: Floats) -> Floats:
-    """Points × laws × variables."""
+    """Points × laws × variables, each law's beside the size of its terms: a law may be written in any unit."""
     derivatives = [law.diff(variable) for law in laws for variable in law.ring.gens]
-    values, _ = Compiled.of(derivatives).on(points)
-    return values.reshape(len(points), len(laws), points.shape[1])
+    shape = (len(points), len(laws), points.shape[1])
+    values, scales = (each.reshape(shape) for each in Compiled.of(derivatives).on(points))
+    sizes = np.linalg.norm(scales, axis=2, keepdims=True)
+    return np.asarray(values / np.where(sizes > 0, sizes, 1.0), dtype=np.float64)

@@ -25,7 +25,8 @@ def nullspace(design: Floats, tolerance: float) -> Floats:
     """
     lengths = np.linalg.norm(design, axis=0)
     lengths[lengths == 0] = 1.0
-    _, singular, vectors = np.linalg.svd(design / lengths, full_matrices=True)
+    wide = design.shape[0] < design.shape[1]
+    _, singular, vectors = np.linalg.svd(design / lengths, full_matrices=wide)
     vanishing = int(np.sum(singular <= tolerance * singular[0])) + design.shape[1] - len(singular)
     if vanishing == 0:
         return np.zeros((0, design.shape[1]))

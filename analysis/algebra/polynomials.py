@@ -17,6 +17,10 @@ Exponents = tuple[tuple[int, ...], ...]
 """Monomials: for each, the power of every variable."""
 
 
+AT_ONCE = 4096
+"""Samples that are evaluated together: their monomials stay in the processor's cache, so that cost stays linear."""
+
+
 @cache
 def polynomial_ring(variables: tuple[str, ...]) -> PolyRing:
     """Polynomials over the rationals in these variables, ordered by degree and then reverse lexicographically."""
@@ -49,18 +53,19 @@ def monomial_values(samples: Floats, exponents: Exponents) -> Floats:
 
     Each is a known one times a variable, so that a whole dictionary costs one multiplication a column.
     """
-    known: dict[tuple[int, ...], Floats] = {(0,) * samples.shape[1]: np.ones(len(samples))}
-    values = np.empty((len(samples), len(exponents)))
-    for place, exponent in enumerate(exponents):
-        values[:, place] = _value(exponent, samples, known)
-    return values
+    variables = np.ascontiguousarray(samples.T)
+    known: dict[tuple[int, ...], Floats] = {(0,) * len(variables): np.ones(len(samples))}
+    rows = np.empty((len(exponents), len(samples)))  # a monomial a row: each is written in one piece
+    for row, exponent in zip(rows, exponents, strict=True):
+        row[:] = _value(exponent, variables, known)
+    return rows.T
 
 
-def _value(exponent: tuple[int, ...], samples: Floats, known: dict[tuple[int, ...], Floats]) -> Floats:
+def _value(exponent: tuple[int, ...], variables: Floats, known: dict[tuple[int, ...], Floats]) -> Floats:
     if exponent not in known:
         variable = next(place for place, power in enumerate(exponent) if power)
         lower = tuple(power - (place == variable) for place, power in enumerate(exponent))
-        known[exponent] = _value(lower, samples, known) * samples[:, variable]
+        known[exponent] = _value(lower, variables, known) * variables[variable]
     return known[exponent]
 
 
@@ -77,7 +82,8 @@ class Compiled:
         """Gather the monomials of all of them, so that each is evaluated once."""
         terms = [{power: float(value) for power, value in each.terms()} for each in polynomials]
         exponents = tuple(sorted({power for each in terms for power in each}))
-        return cls(exponents, np.array([[each.get(power, 0.0) for power in exponents] for each in terms]))
+        coefficients = np.array([[each.get(power, 0.0) for power in exponents] for each in terms])
+        return cls(exponents, coefficients.reshape(len(terms), len(exponents)))
 
     @cached_property
     def magnitudes(self) -> Floats:
@@ -90,11 +96,24 @@ class Compiled:
         The second is its natural scale there: a residual is small or large only beside it.
         """
         flat = samples.reshape(-1, samples.shape[-1])
-        columns = monomial_values(flat, self.exponents)
+        values, scales = (np.empty((len(flat), len(self.coefficients))) for _ in range(2))
+        for start in range(0, len(flat), AT_ONCE):
+            chosen = slice(start, start + AT_ONCE)
+            columns = monomial_values(flat[chosen], self.exponents)
+            values[chosen] = columns @ self.coefficients.T
+            scales[chosen] = np.abs(columns) @ self.magnitudes.T
         shape = (*samples.shape[:-1], len(self.coefficients))
-        values = columns @ self.coefficients.T
-        scales = np.abs(columns, out=columns) @ self.magnitudes.T
         return values.reshape(shape), scales.reshape(shape)
+
+
+def used(exponents: Iterable[tuple[int, ...]]) -> set[int]:
+    """Places of the variables that occur in monomials."""
+    return {place for exponent in exponents for place, power in enumerate(exponent) if power}
+
+
+def narrowed(polynomial: PolyElement, ring: PolyRing, places: Sequence[int]) -> PolyElement:
+    """The same polynomial in a ring of only some of its variables, which must be all that occur in it."""
+    return ring.from_dict({tuple(power[place] for place in places): value for power, value in polynomial.terms()})
 
 
 def coefficient_vector(polynomial: PolyElement, exponents: Sequence[tuple[int, ...]]) -> Floats:

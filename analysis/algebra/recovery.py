@@ -25,6 +25,10 @@ GAP = 0.1
 """A direction is a law where it varies this much less than the next. The paper's value; its appendix E measures it: a
 true law of clean data lies at 1e-7, one that noise has washed out at 0.3, a system without one at 0.4 to 0.9."""
 
+ROUNDING = 1e-15
+"""Singular values below this fraction of the largest are rounding, and none of them is smaller than another. Two exact
+laws leave 1e-16 each, but in one case of two hundred ten times less of one than of the other."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
@@ -100,11 +104,12 @@ def least_varying(design: Floats, exponents: Exponents, basis: Floats | None = N
     orthonormal = rows if basis is None else np.linalg.qr((rows * lengths).T)[0].T
     _, singular, vectors = np.linalg.svd((design / lengths) @ orthonormal.T, full_matrices=False)
     direction = vectors[-1] @ orthonormal / lengths
+    above = np.maximum(singular, ROUNDING * singular[0])
     return Recovered(
         exponents=exponents,
         coefficients=direction / np.linalg.norm(direction),
-        smallest=float(singular[-1]),
-        following=float(singular[-2]),
+        smallest=float(above[-1]),
+        following=float(above[-2]),
     )
 
 

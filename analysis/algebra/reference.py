@@ -8,7 +8,7 @@ drives.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +18,7 @@ import sympy
 from numpy.typing import NDArray
 from sympy.polys.rings import PolyElement, PolyRing
 
-from analysis.algebra import expressions, polynomials
+from analysis.algebra import expressions, lifting, polynomials
 from analysis.algebra.errors import BadData, BadLaw
 from analysis.algebra.polynomials import Compiled
 
@@ -46,11 +46,7 @@ class Law:
     @cached_property
     def uses(self) -> tuple[int, ...]:
         """Places of the variables that occur in it."""
-        return tuple(
-            place
-            for place in range(self.polynomial.ring.ngens)
-            if any(power[place] for power in self.template.monoms())
-        )
+        return tuple(sorted(polynomials.used(self.template.monoms())))
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
@@ -73,10 +69,10 @@ class ReferenceSet:
     """Each with the expression of columns that it stands for."""
     parameters: Mapping[str, Fraction]
     laws: tuple[Law, ...]
+    relations: tuple[PolyElement, ...] = ()
+    """What holds among the variables because of how they are defined."""
     lag: int = 1
     """Samples between the two states whose difference a conserved quantity is recovered from."""
-    dimension: int = field(default=0)
-    """Of the set of states that are visited; 0 where nobody says."""
 
     @classmethod
     def of(
@@ -86,18 +82,21 @@ class ReferenceSet:
         variables: Mapping[str, str],
         laws: Mapping[str, tuple[Kind, str]],
         parameters: Mapping[str, Fraction] | None = None,
+        relations: Sequence[str] = (),
         lag: int = 1,
-        dimension: int = 0,
     ) -> ReferenceSet:
-        """Read the laws from text.
+        """Read the laws from text. Relations that follow from the variables' definitions are found by themselves.
 
         Raises:
             BadLaw: where one is no polynomial in these variables and parameters.
         """
+        if not laws:
+            raise BadLaw(f"{name} has no laws")
         given = dict(parameters or {})
         _no_clash(variables, given)
         made = tuple(_law(each, kind, text, tuple(variables), given) for each, (kind, text) in laws.items())
-        return cls(name, tuple(variables.items()), given, made, lag, dimension)
+        held = [expressions.polynomial(text, tuple(variables)) for text in (*lifting.relations(variables), *relations)]
+        return cls(name, tuple(variables.items()), given, made, tuple(map(polynomials.exact, held)), lag)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -121,16 +120,16 @@ class ReferenceSet:
 
     def at(self, values: Mapping[str, Fraction]) -> tuple[PolyElement, ...]:
         """The laws with some constants set otherwise: what another specification would say."""
+        unknown = sorted(set(values) - set(self.parameters))
+        if unknown:
+            raise BadLaw(f"{', '.join(unknown)} is no parameter; there are {', '.join(self.parameters) or 'none'}")
         chosen = {**self.parameters, **values}
         return tuple(_specified(law.template, chosen) for law in self.laws)
 
     def identities(self, law: Law) -> list[PolyElement]:
         """What holds among the variables of a law whatever the constants are: it is divided out before recovering."""
-        return [
-            each.polynomial
-            for each in self.laws
-            if each.kind is Kind.VANISHES and not each.parameters and set(each.uses) <= set(law.uses)
-        ]
+        free = (each.polynomial for each in self.laws if each.kind is Kind.VANISHES and not each.parameters)
+        return [each for each in (*self.relations, *free) if polynomials.used(each.monoms()) <= set(law.uses)]
 
     def samples(self, columns: Mapping[str, Floats]) -> Floats:
         """Its variables on the rows of a trajectory: samples × variables.
@@ -159,7 +158,10 @@ def _law(name: str, kind: Kind, text: str, variables: Sequence[str], parameters:
         raise BadLaw(f"{name}: {error}") from None
     if template.total_degree() < 1:
         raise BadLaw(f"{name}: {text!r} has none of the variables {', '.join(variables)} in it")
-    return Law(name, kind, template, _specified(template, parameters))
+    specified = _specified(template, parameters)
+    if not polynomials.used(specified.monoms()):
+        raise BadLaw(f"{name}: {text!r} says nothing at the specified values")
+    return Law(name, kind, template, specified)
 
 
 def _specified(template: sympy.Poly, values: Mapping[str, Fraction]) -> PolyElement:

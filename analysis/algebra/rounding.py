@@ -21,16 +21,17 @@ from analysis.algebra.polynomials import Exponents
 Floats = NDArray[np.float64]
 
 LARGEST_DENOMINATOR = 16
-"""The paper's. Acrobot's energy needs 10; Reacher's kinematics 100 in metres, and 10 in units of its first link."""
+"""The paper's. Reacher's kinematics needs 100 in metres, and 11 in units of its first link, its largest term made 1."""
 
 CLOSE = 1e-6
-"""A coefficient this near to a fraction is it. Recovered ones are right to 1e-8 on clean data."""
+"""A coefficient this near to a fraction is it, zero included. Recovered ones are right to 1e-8 on clean data."""
 
-DUST = 1e-7
-"""Coefficients below this fraction of the largest are not there."""
+PRECISE = 1e-8
+"""How exact a coefficient is that was recovered from clean data."""
 
-_LARGEST_RELATION = 10**4
-"""Integers in a relation that PSLQ may find; larger ones relate anything to anything at the precision there is."""
+_CHANCE = 1e-3
+"""Relations that PSLQ may find where there is none, on average. It bounds the integers in them: the more constants, the
+smaller the integers that relate anything to anything at the precision there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,26 +58,26 @@ def snapped(
     largest = float(np.max(np.abs(coefficients)))
     terms, left = {}, []
     for exponent, value in zip(exponents, (coefficients / largest).tolist(), strict=True):
-        if abs(value) <= DUST:
-            continue
         nearest = Fraction(value).limit_denominator(denominator)
         if abs(float(nearest) - value) > CLOSE:
             left.append((exponent, value))
-        else:
+        elif nearest:
             terms[exponent] = sympy.QQ(nearest.numerator, nearest.denominator)
     return Snapped(polynomial=None if left else ring.from_dict(terms), left=tuple(left))
 
 
-def relation(value: float, constants: Mapping[str, float]) -> sympy.Expr | None:
+def relation(value: float, constants: Mapping[str, float], precision: float = PRECISE) -> sympy.Expr | None:
     """The value as a rational combination of 1 and the constants, by PSLQ; ``None`` where no small one is there.
 
-    The fallback for coefficients that are genuinely irrational: a ratio of inertias, a root.
+    The fallback for coefficients that are genuinely irrational: a ratio of inertias, a root. The value is right to
+    ``precision``: the less so, the smaller the integers that are believed.
 
     >>> relation(0.5 * 2**0.5 + 1, {"root2": 2**0.5})
     root2/2 + 1
     """
     given = [value, 1.0, *constants.values()]
-    found = mpmath.pslq([mpmath.mpf(each) for each in given], tol=CLOSE**2, maxcoeff=_LARGEST_RELATION, maxsteps=10**5)
+    largest = max(2, int((_CHANCE / precision / 2 ** len(given)) ** (1 / (len(given) - 1))))
+    found = mpmath.pslq([mpmath.mpf(each) for each in given], tol=precision, maxcoeff=largest, maxsteps=10**5)
     if found is None or found[0] == 0:
         return None
     names = [sympy.Integer(1), *(sympy.Symbol(name) for name in constants)]

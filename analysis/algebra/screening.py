@@ -2,7 +2,8 @@
 
 Each law's residual on the system under test is held against the residuals of the reference system, which say how much
 resampling alone moves it. A fixed threshold would not do: noise lifts both. It names a law, not its cause, and it sees
-only what the laws speak of: a system that keeps them all may still be another one.
+only what the laws speak of: a system that keeps them all may still be another one. A law of a single term says nothing
+where noise has lifted it off zero, because beside its only term its residual is 1 whatever its size.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ BLOCKS = 32
 """Of all trajectories of a system together, where blocks are the unit."""
 
 CHUNKS = 8
-"""Into which a single array of samples is cut, where trajectories are the unit."""
+"""Into which each side is cut where both are a single array of samples, and trajectories are the unit."""
 
 _MOST_SPLITS = 200_000
 """Splits that are enumerated; eight trajectories against eight have 12,870. Beyond it they are drawn."""
@@ -101,7 +102,7 @@ def screen(
     """
     for side in (reference, tested):
         dictionaries.checked(side, len(laws.variables))
-    one, other = residuals(laws, reference, unit), residuals(laws, tested, unit)
+    one, other = (_of_units(laws, units) for units in _comparable(laws, reference, tested, unit))
     raw = p_values(other, one, unit, floor)
     p = np.minimum(1.0, raw * len(laws.laws))
     medians = np.median(one.relative, axis=0), np.median(other.relative, axis=0)
@@ -134,7 +135,16 @@ class Residuals:
 
 def residuals(laws: ReferenceSet, trajectories: Sequence[Floats], unit: Unit = Unit.TRAJECTORY) -> Residuals:
     """How far every law is from holding on every unit: from zero, or from constant along it."""
-    parts = [batch_residuals(laws, batch) for batch in _batches(trajectories, unit)]
+    return _of_units(laws, _units(trajectories, unit))
+
+
+def _of_units(laws: ReferenceSet, units: Sequence[Floats]) -> Residuals:
+    """Units of one length are evaluated together."""
+    if not units:
+        raise BadData("there is not a single unit to test")
+    lengths = sorted({len(unit) for unit in units})
+    batches = [np.stack([unit for unit in units if len(unit) == length]) for length in lengths]
+    parts = [batch_residuals(laws, batch) for batch in batches]
     return Residuals(
         relative=np.concatenate([part.relative for part in parts]),
         absolute=np.concatenate([part.absolute for part in parts]),
@@ -195,10 +205,10 @@ def _ranks(tested: Floats, reference: Floats) -> Floats:
 
 def _attainable(reference: int, tested: int, unit: Unit) -> float:
     if unit is Unit.TRAJECTORY:
-        return max(1 / math.comb(reference + tested, tested), 1 / (_DRAWN_SPLITS + 1))
-    return float(
-        stats.mannwhitneyu(np.ones(tested), np.zeros(reference), alternative="greater", method="asymptotic")[1]
-    )
+        splits = math.comb(reference + tested, tested)
+        return 1 / splits if splits <= _MOST_SPLITS else 1 / (_DRAWN_SPLITS + 1)
+    apart = np.arange(reference + tested, dtype=np.float64)[:, None]  # no ties: they would make p smaller still
+    return float(_ranks(apart[reference:], apart[:reference])[0])
 
 
 def _ratio(tested: float, reference: float) -> float:
@@ -207,21 +217,28 @@ def _ratio(tested: float, reference: float) -> float:
     return math.inf if tested > 0 else 1.0
 
 
-def _batches(trajectories: Sequence[Floats], unit: Unit) -> list[Floats]:
-    """Units of one length together: (units, samples, variables)."""
+def _comparable(
+    laws: ReferenceSet, reference: Sequence[Floats], tested: Sequence[Floats], unit: Unit
+) -> list[list[Floats]]:
+    """Units of one length on both sides where something is conserved: it drifts further the longer it is watched.
+
+    A lone trajectory beside several is one of them: its parts are not what whole ones are.
+    """
+    lone = unit is Unit.TRAJECTORY and (len(reference) == 1) != (len(tested) == 1)
+    sides = [list(side) if lone else _units(side, unit) for side in (reference, tested)]
+    if all(law.kind is not Kind.CONSERVED for law in laws.laws):
+        return sides
+    shortest = min(len(each) for side in sides for each in side)
+    return [[each[:shortest] for each in side] for side in sides]
+
+
+def _units(trajectories: Sequence[Floats], unit: Unit) -> list[Floats]:
     if unit is Unit.TRAJECTORY and len(trajectories) > 1:
-        return _stacked(trajectories)
+        return list(trajectories)
     per = CHUNKS if unit is Unit.TRAJECTORY else max(1, BLOCKS // len(trajectories))
-    return _stacked([chunk for each in trajectories for chunk in _chunks(each, per)])
+    return [chunk for each in trajectories for chunk in _chunks(each, per)]
 
 
 def _chunks(trajectory: Floats, count: int) -> list[Floats]:
     size = max(2, len(trajectory) // count)
-    return [trajectory[start : start + size] for start in range(0, len(trajectory) - size + 1, size)]
-
-
-def _stacked(units: Sequence[Floats]) -> list[Floats]:
-    if not units:
-        raise BadData("there is not a single unit to test")
-    lengths = sorted({len(unit) for unit in units})
-    return [np.stack([unit for unit in units if len(unit) == length]) for length in lengths]
+    return [trajectory[start : start + size] for start in range(0, len(trajectory) - size + 1, size)][:count]

@@ -15,7 +15,7 @@ from sympy.polys.rings import PolyElement, PolyRing
 
 from analysis.algebra import recovery, rounding
 from analysis.algebra.ideals import Ideal
-from analysis.algebra.polynomials import monomials, polynomial_ring
+from analysis.algebra.polynomials import monomials, narrowed, polynomial_ring, used
 
 Floats = NDArray[np.float64]
 
@@ -38,19 +38,21 @@ def vanishing_laws(
 ) -> list[Found]:
     """Laws that vanish on all trajectories, of at most ``degree`` in at most ``arity`` variables, fewest first.
 
-    Each is sought in the first half of the trajectories, must hold in the rest, and must have coefficients that are
-    small fractions: give variables in units that make them so. Returns nothing where there is nothing.
+    Each is sought in the first half of the trajectories (or of the only one), must hold in the rest, and must have
+    coefficients that are small fractions: give variables in units that make them so. Returns nothing where there is
+    nothing.
     """
-    half = max(1, len(trajectories) // 2)
-    sought, held = np.vstack(trajectories[:half]), trajectories[half:] or trajectories
+    parts = trajectories if len(trajectories) > 1 else np.array_split(trajectories[0], 2)
+    half = len(parts) // 2
+    sought, held = np.vstack(parts[:half]), parts[half:]
     found: list[Found] = []
     for count in range(1, arity + 1):
         for chosen in combinations(range(ring.ngens), count):
             for power in range(1, degree + 1):
                 laws = [*known, *(each.polynomial for each in found)]
                 law = _law(sought[:, chosen], [each[:, chosen] for each in held], ring, chosen, power, laws)
-                if law is not None:
-                    found.append(law)
+                if law is not None and not Ideal.of(laws, ring).contains(law.polynomial):
+                    found.append(law)  # what others imply by way of variables not chosen was not divided out
     return found
 
 
@@ -64,7 +66,7 @@ def _law(
 ) -> Found | None:
     names = tuple(str(ring.symbols[place]) for place in chosen)
     smaller = polynomial_ring(names)
-    known = Ideal.of([_restricted(law, smaller, chosen) for law in laws if _uses(law) <= set(chosen)], smaller)
+    known = Ideal.of([narrowed(law, smaller, chosen) for law in laws if used(law.monoms()) <= set(chosen)], smaller)
     if sum(known.is_standard(exponent) for exponent in monomials(len(chosen), degree)) < 2:
         return None  # all that there could be is known
     direction = recovery.vanishing(sought, known, degree)
@@ -74,14 +76,6 @@ def _law(
     if exact is None:
         return None
     return Found(variables=names, polynomial=_extended(exact, ring, chosen), gap=direction.gap)
-
-
-def _uses(law: PolyElement) -> set[int]:
-    return {place for exponent in law.monoms() for place, power in enumerate(exponent) if power}
-
-
-def _restricted(law: PolyElement, smaller: PolyRing, chosen: Sequence[int]) -> PolyElement:
-    return smaller.from_dict({tuple(power[place] for place in chosen): value for power, value in law.terms()})
 
 
 def _extended(law: PolyElement, ring: PolyRing, chosen: Sequence[int]) -> PolyElement:
