@@ -30,6 +30,7 @@ from audit.plan import Cell
 from audit.stimulus import Stimulus
 from audit.store import Store
 from audit.venvs import Recipe
+from bench import algebra
 
 HERE = Path(__file__).parent
 WALL_TARGET = 0.45
@@ -55,8 +56,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--matrix", default="paper.yaml")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--only", choices=["algebra", "harness"])
     arguments = parser.parse_args()
     screen = Screen()
+    if arguments.only != "harness":
+        algebra.measure(screen)
+    if arguments.only == "algebra":
+        return
     with tempfile.TemporaryDirectory(prefix="release-audit-bench-") as folder:
         prepared = prepare(arguments.matrix, Path(folder), screen)
         compare_harnesses(arguments.matrix, prepared, Path(folder), arguments.rounds, screen)
