@@ -191,6 +191,52 @@ def figure(matrix: str, output: Path, database: Path, environments: tuple[str, .
 
 
 @commands.command()
+@click.argument("trajectories", type=click.Path(path_type=Path))
+@click.option("--reference", required=True, help="A reference set: a name in matrices/laws, or a path.")
+@click.option("--against", type=click.Path(path_type=Path), help="Trajectories of a system that keeps the laws.")
+@click.option("--unit", type=click.Choice(["trajectory", "block"]), default="trajectory", show_default=True,
+              help="What counts as one observation; blocks alarm falsely.")  # fmt: skip
+@click.option("--check", is_flag=True, help="Exit with 1 when a law is broken or a constant is named.")
+def diagnose(trajectories: Path, reference: str, against: Path | None, unit: str, check: bool) -> int:
+    """Say which law TRAJECTORIES break, and which constant is behind it.
+
+    They are an npz, a Parquet file or a Minari data set: of a simulator, a log or a world model.
+    """
+    from analysis.algebra.screening import Unit  # brings SymPy and SciPy, which few verbs need
+    from audit import diagnosing_files, reference_file
+
+    screen = Screen()
+    found = diagnosing_files.diagnose(reference_file.find(reference), trajectories, against, Unit(unit))
+    screen.table(
+        ("law", "", "residual", "there", "ratio", "p", "said"),
+        [(each.law, each.kind, each.residual, each.against, each.ratio, each.p, each.said) for each in found.laws],
+    )
+    for attribution in found.attributions:
+        screen.note(f"{attribution.law}: {attribution.told}")
+    for note in found.notes:
+        screen.note(note)
+    return EXIT_CHANGED if check and found.found else EXIT_COMPLETE
+
+
+@commands.command()
+@click.argument("names", nargs=-1)
+@_database
+@click.option("--jobs", type=click.IntRange(min=1), help="Parts measured at the same time; default: one a core.")
+@_timeout
+def reproduce(names: tuple[str, ...], database: Path, jobs: int | None, timeout: float) -> int:
+    """Measure the paper's figures again: all experiments, or those of NAMES. Exits with 1 if an exact one disagrees."""
+    from audit import reproducing  # brings SymPy and SciPy, which nothing else on this command line needs
+
+    began = time.monotonic()
+    screen = Screen()
+    reproducing.chosen(names)  # a wrong name is said before anything is opened
+    with Store(database) as store, Workers(None, jobs) as runner:
+        found = reproducing.reproduce(names, Tools(store=store, runner=runner, reporter=screen, timeout=timeout))
+    screen.reproduced(found, time.monotonic() - began)
+    return EXIT_CHANGED if any(each.wrong for each in found) else EXIT_COMPLETE
+
+
+@commands.command()
 @_database
 def doctor(database: Path) -> int:
     """Check Python, uv, the package index, the disk and the CPU."""

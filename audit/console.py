@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -24,6 +24,9 @@ from rich.text import Text
 from audit.failures import readable
 from audit.summary import Group, Summary
 
+if TYPE_CHECKING:
+    from audit.reproducing import Reproduced  # it brings SymPy and SciPy, which take a second to import
+
 VERDICTS = {
     "identical": ("=", "green", "the same bits"),
     "rounding": ("≈", "cyan", "apart by no more than one last place of the input can do, at every forced step"),
@@ -34,6 +37,14 @@ VERDICTS = {
     "unavailable": ("·", "dim", "one of the two does not have it, or cannot run it"),
 }
 """Verdict: sign, style, meaning."""
+
+_AGREEMENT = {
+    (True, True): "=",
+    (True, False): "=",
+    (False, True): "✗",
+    (False, False): "≠",
+}
+"""Sign of a figure by whether it agrees, and whether it must."""
 
 _WIDEST = 10_000  # of a table that goes to a file or a pipe
 _COLUMN_WIDTH = 3  # of a boundary in the summary's table: two digits and a space
@@ -126,6 +137,23 @@ class Screen:
         self._out.print(f"{dumped} dumped now, {reused} known from before, {checked} control runs, {seconds:.1f} s")
         self._next_queries(summary, query)
 
+    def reproduced(self, found: Sequence[Reproduced], seconds: float) -> None:
+        """Print the paper's figures beside those measured here, and count them."""
+        for each in found:
+            self._out.print(Text(f"\n{each.experiment}: {each.title}", "bold"), soft_wrap=True)
+            rows = [
+                (_AGREEMENT[figure.agrees, figure.exact], figure.name, figure.paper, figure.measured, figure.note)
+                for figure in each.figures
+            ]
+            self.table(("", "figure", "paper", "measured", "note"), rows)
+        figures = [figure for each in found for figure in each.figures]
+        exact = [figure for figure in figures if figure.exact]
+        told = (
+            f"\n{len(figures)} figures: {sum(figure.agrees for figure in figures)} agree; of the {len(exact)} exact "
+            f"ones {sum(figure.agrees for figure in exact)} do. {seconds:.0f} s. They are in the view reproductions"
+        )
+        self._out.print(Text(told), soft_wrap=True)
+
     def _verdicts(self, summary: Summary, group: Group) -> None:
         """Print environments against boundaries, as many of these beside each other as the screen has room for.
 
@@ -161,6 +189,8 @@ class Screen:
             self._out.print(
                 Text(f"  {line.environment}: {line.older} → {line.newer}: {readable(line.reason)}"), soft_wrap=True
             )
+            if line.laws:
+                self._out.print(Text(f"    {line.laws}"), soft_wrap=True)
         if len(changed) > _LISTED:
             self._out.print(f"  and {len(changed) - _LISTED} more: query the view changes")
 

@@ -107,6 +107,11 @@ class DumpJob:
     cells: tuple[CellTask, ...]
     timeout: float
 
+    @property
+    def waits(self) -> bool:
+        """The dumper is another process."""
+        return True
+
     def run(self) -> Iterator[CellOutcome]:
         """Serve the cells in order."""
         return run(self)

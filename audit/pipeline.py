@@ -11,8 +11,9 @@ the others' results. Whatever is in the store already is not done again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from audit import (
     attachments,
@@ -28,13 +29,18 @@ from audit import (
     runs,
     second_look,
 )
+from audit.drawing import Drawn
 from audit.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, IndexUnreachable
 from audit.failures import Failure
 from audit.locks import Release
 from audit.matrix_file import MatrixFile
+from audit.plan import Cell
 from audit.records import RunCell, RunRecord
 from audit.releases import ReleaseRequest
 from audit.tools import Reporter, Tools, at_once
+
+if TYPE_CHECKING:
+    from audit.reference_file import ReferenceFile  # it brings SymPy, which takes a second to import
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +65,12 @@ class AuditResult:
         return EXIT_INCOMPLETE if incomplete else EXIT_COMPLETE
 
 
-def audit(file: MatrixFile, tools: Tools) -> AuditResult:
-    """Run the whole of a matrix."""
+def audit(file: MatrixFile, tools: Tools, *, laws: bool = True) -> AuditResult:
+    """Run the whole of a matrix; without ``laws`` what changed is not held against them."""
     store, reporter = tools.store, tools.reporter
     attached = attachments.read(file)
     bank.check_files(file)
+    references = own_laws(file) if laws else ()
     run = runs.begun(file)
     store.begin_run(run)
     requests = expand(file, reporter)
@@ -84,6 +91,7 @@ def audit(file: MatrixFile, tools: Tools) -> AuditResult:
 
     compare(cell_rows, run, file.matrix.outputs, tools)
     second = second_look.look(cells, cell_rows, run, file.matrix, stimuli.drawn, tools)
+    unheld = hold_against_laws(references, cells, second.cells, run, stimuli.drawn, tools) if laws else ()
     tools.runner.finish()
     held = controls.evaluate(baselines, stimuli.drawn, cell_rows, {**dumps.dumped, **second.dumped}, store)
     own = {each.identifier for each in recordings}
@@ -94,7 +102,7 @@ def audit(file: MatrixFile, tools: Tools) -> AuditResult:
         dumped=sum(not each.reused for each in audited),
         reused=sum(each.reused for each in audited),
         checked=sum(not each.reused for each in checked),
-        failures=(*failures, *second.failures),
+        failures=(*failures, *second.failures, *unheld),
         blind=tuple(title for title, control in held.items() if control.blind),
         empty=all(row.behaviour is None for row in cell_rows),
     )
@@ -132,6 +140,31 @@ def resolve(requests: Sequence[ReleaseRequest], reporter: Reporter) -> tuple[dic
     if not resolved and any(each.status == "unreachable" for each in failures):
         raise IndexUnreachable.because(failures[0].reason)
     return resolved, failures
+
+
+def own_laws(file: MatrixFile) -> tuple[ReferenceFile, ...]:
+    """The reference sets that a matrix brings, read before any work, so that mistakes in them are told at once."""
+    if not file.matrix.laws:
+        return ()
+    from audit import reference_file
+
+    return tuple(reference_file.read(file.path.parent / name) for name in file.matrix.laws)
+
+
+def hold_against_laws(
+    own: Sequence[ReferenceFile],
+    cells: Sequence[Cell],
+    rows: Sequence[RunCell],
+    run: RunRecord,
+    drawn: Mapping[str, Drawn],
+    tools: Tools,
+) -> tuple[Failure, ...]:
+    """Changed behaviours to laws that broke and constants that broke them, where the environment has laws."""
+    if "changed" not in tools.store.verdicts(run.reads).values():
+        return ()
+    from audit import diagnosing, reference_file  # they bring SymPy and SciPy: only where something changed
+
+    return diagnosing.diagnose(rows, cells, run, drawn, (*reference_file.shipped(), *own), tools)
 
 
 def compare(cells: Sequence[RunCell], run: RunRecord, outputs: Sequence[str], tools: Tools) -> None:

@@ -171,6 +171,62 @@ class SensitivityRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningRecord:
+    """What one law showed of a behaviour, held against another."""
+
+    reference_behaviour: str
+    tested_behaviour: str
+    laws: str
+    """Name of the reference set."""
+    setting: str
+    """``shipped``, or the edits under which the law is resolved."""
+    law: str
+    reference_residual: float
+    tested_residual: float
+    ratio: float
+    p: float
+    broken: bool
+    attainable: float
+    key: str
+    """Everything that decides it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionRecord:
+    """Which constant explains a law that was recovered from a behaviour."""
+
+    behaviour: str
+    laws: str
+    setting: str
+    law: str
+    verdict: str
+    explanation: str
+    parameters: list[str]
+    fitted: list[float]
+    specified: list[float]
+    residual: float | None
+    gap: float
+    reason: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReproductionRecord:
+    """A figure of the paper, and the same measured here."""
+
+    experiment: str
+    figure: str
+    paper: str
+    measured: str
+    rule: str
+    agrees: bool
+    exact: bool
+    note: str
+    place: str
+    reproduced: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """The answer to a query."""
 

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from audit import index
 from audit.errors import MatrixError
 from audit.matrix import Against, Edit, ExplicitRow, GeneratedRow, Matrix
@@ -52,6 +55,11 @@ def expand(file: MatrixFile) -> tuple[ReleaseRequest, ...]:
             rows.append(position)
     _check(file, [request.id for request in requests], rows)
     return tuple(requests)
+
+
+def names(requirement: str, package: str) -> bool:
+    """Whether a requirement is one of that package."""
+    return canonicalize_name(Requirement(requirement).name) == canonicalize_name(package)
 
 
 def selected(requests: Iterable[ReleaseRequest], patterns: Sequence[str]) -> tuple[ReleaseRequest, ...]:

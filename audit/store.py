@@ -20,14 +20,17 @@ from audit.digests import digest as digest_of
 from audit.errors import StoreError, UsageError
 from audit.failures import Failure
 from audit.records import (
+    AttributionRecord,
     CertificateRecord,
     DumpRecord,
     NewDump,
     ProbeRecord,
+    ReproductionRecord,
     RunCell,
     RunEnvironment,
     RunRecord,
     RunRelease,
+    ScreeningRecord,
     SensitivityRecord,
     StoredArray,
     Table,
@@ -288,9 +291,44 @@ class Store:
 
     def put_sensitivity(self, records: Sequence[SensitivityRecord]) -> None:
         """Keep what planted faults showed, in place of what was known of the same before."""
+        self._replace_records("sensitivity", records)
+
+    # Laws
+
+    def screened(self) -> set[str]:
+        """The keys of all screenings that are there."""
+        return {row[0] for row in self._rows("SELECT DISTINCT key FROM internal.screenings")}
+
+    def attributed(self) -> set[str]:
+        """The keys of all attributions that are there."""
+        return {row[0] for row in self._rows("SELECT DISTINCT key FROM internal.attributions")}
+
+    def forget_laws(self, behaviours: Sequence[str], names: Sequence[str]) -> None:
+        """Let go of what reference sets of other names than these said of behaviours: nobody asks them any more."""
+        given = [list(behaviours), list(names)]
         with self._transaction():
-            for record in records:
-                self._replace("sensitivity", [getattr(record, name) for name in record.__dataclass_fields__])
+            for table, columns in (
+                ("screenings", ("reference_behaviour", "tested_behaviour")),
+                ("attributions", ("behaviour",)),
+            ):
+                for column in columns:
+                    self._execute(
+                        f"DELETE FROM internal.{table} WHERE {column} IN (SELECT unnest(?::VARCHAR[]))"
+                        " AND laws NOT IN (SELECT unnest(?::VARCHAR[]))",
+                        given,
+                    )
+
+    def put_screenings(self, records: Sequence[ScreeningRecord]) -> None:
+        """Keep what laws showed, in place of what was known of the same before."""
+        self._replace_records("screenings", records)
+
+    def put_attributions(self, records: Sequence[AttributionRecord]) -> None:
+        """Keep which constants explain laws, in place of what was known of the same before."""
+        self._replace_records("attributions", records)
+
+    def put_reproductions(self, records: Sequence[ReproductionRecord]) -> None:
+        """Keep figures of the paper measured again, in place of those measured before."""
+        self._replace_records("reproductions", records)
 
     # Queries
 
@@ -342,12 +380,29 @@ class Store:
         places = ", ".join("?" for _ in row)
         self._execute(f"INSERT OR REPLACE INTO internal.{table} VALUES ({places})", row)
 
+    def _replace_records(self, table: str, records: Sequence[Any]) -> None:
+        """All of them or nothing."""
+        with self._transaction():
+            for record in records:
+                self._replace(table, [getattr(record, name) for name in record.__dataclass_fields__])
+
     def _insert(self, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert all rows in one statement: column by column, as DuckDB likes it."""
         if rows:
             unnested = ", ".join("unnest(?)" for _ in columns)
             by_column = [list(values) for values in zip(*rows, strict=True)]
             self._execute(f"INSERT INTO internal.{table} ({', '.join(columns)}) SELECT {unnested}", by_column)
+
+
+def read_parquet(path: Path) -> dict[str, list[Any]]:
+    """The columns of a Parquet file, by name."""
+    try:
+        with duckdb.connect(config=_CONFIG) as connection:
+            answer = connection.read_parquet(str(path))
+            rows = answer.fetchall()
+            return {name: [row[place] for row in rows] for place, name in enumerate(answer.columns)}
+    except duckdb.Error as error:
+        raise UsageError(f"{path} cannot be read: {_first_lines(error)}") from None
 
 
 def _evidence_row(each: Evidence) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from audit import law_lines
 from audit.store import Store
 
 Boundary = tuple[str, str]
@@ -28,6 +29,8 @@ class PairLine:
     newer: str
     verdict: str
     reason: str
+    laws: str = ""
+    """What the laws of the environment say of it; empty where it has none, or nothing changed."""
 
     @property
     def boundary(self) -> Boundary:
@@ -175,8 +178,16 @@ def _neighbours(store: Store, run_id: str, pairing: str) -> tuple[PairLine, ...]
         " WHERE run_id = ? AND (adjacent OR ?) ORDER BY older_position, newer_position",
         [run_id, pairing == "against"],
     )
+    laws = law_lines.lines(store, run_id)
     return tuple(
-        PairLine(environment=environment, older=older, newer=newer, verdict=verdict, reason=reason)
+        PairLine(
+            environment=environment,
+            older=older,
+            newer=newer,
+            verdict=verdict,
+            reason=reason,
+            laws=laws.get((environment, older, newer), ""),
+        )
         for environment, older, newer, verdict, reason in found.rows
     )
 

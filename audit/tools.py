@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from audit.dumper_process import CellOutcome, DumpJob
+from audit.jobs import Job, Outcome
 from audit.store import Store
 
 UV_AT_ONCE = 4
@@ -29,8 +29,8 @@ class Runner(Protocol):
         """Be told that no more are coming."""
         ...
 
-    def run(self, jobs: Sequence[DumpJob]) -> Iterator[CellOutcome]:
-        """Yield the outcome of every cell of every job."""
+    def run(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Outcome]:
+        """Yield all outcomes of every job."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Ray: actors that run dump jobs. The only file that imports it, and only when something has to be run."""
+"""Ray: actors that run jobs. The only file that imports it, and only when something has to be run."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import socket
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from queue import Empty, Queue
-from typing import Any
+from typing import Any, Generic
 
-from audit import dumper_process
-from audit.dumper_process import CellOutcome, CellTask, DumpJob
 from audit.errors import AuditError
-from audit.failures import Failure
+from audit.jobs import Job, Outcome
 
 OBJECT_STORE_BYTES = 256 * 2**20
 """Of a local cluster. Outcomes pass through it and are taken out at once; the largest is under 20 MB."""
@@ -67,18 +64,18 @@ class Workers:
         """Begin to end Ray: no more jobs are coming."""
         if self._started is not None:
             self._background.submit(_end_ray, self._started, self._actors)
-            self._started = None
+            self._started, self._actors = None, []
 
-    def run(self, jobs: Sequence[DumpJob]) -> Iterator[CellOutcome]:
-        """Run the jobs, as many at once as there are workers; yield each cell's outcome as it comes in."""
+    def run(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Outcome]:
+        """Run the jobs, as many at once as there are workers; yield each outcome as it comes in."""
         self.prepare()
         assert self._started is not None
         waiting = deque((job, LOST_TRIES) for job in jobs)
-        early = _HeadStart(waiting, self._started, spare=self._spare(len(jobs)))
+        early = _HeadStart(waiting, self._started, spare=self._spare(jobs))
         while not self._started.done():
             yield from early.outcomes(wait=_LOOK_SECONDS)
         ray = self._started.result()
-        running: dict[Any, tuple[Any, DumpJob, int]] = {}
+        running: dict[Any, tuple[Any, Job[Outcome], int]] = {}
         idle = self._idle(ray, len(waiting))
         while waiting or running or early.busy:
             while waiting and idle:
@@ -91,7 +88,7 @@ class Workers:
             for stream in ready:
                 actor, job, tries = running.pop(stream)
                 try:
-                    outcome: CellOutcome = ray.get(next(stream))
+                    outcome: Outcome = ray.get(next(stream))
                 except StopIteration:
                     idle.append(actor)
                     continue
@@ -102,15 +99,16 @@ class Workers:
                     if tries > 1:
                         waiting.append((job, tries - 1))
                     else:
-                        yield from _lost(job, error)
+                        yield from job.lost(f"the worker was lost {LOST_TRIES} times: {_first_line(error)}")
                     continue
-                rest = tuple(cell for cell in job.cells if cell.label != outcome.label)
-                running[stream] = (actor, replace(job, cells=rest), tries)
+                running[stream] = (actor, job.without(outcome), tries)
                 yield outcome
 
-    def _spare(self, jobs: int) -> int:
+    def _spare(self, jobs: Sequence[Job[Outcome]]) -> int:
         """Jobs beyond what keeps the actors busy for a while, which this process may take while a local Ray starts."""
-        return max(0, jobs - JOBS_FOR_ACTORS * (self._count or os.cpu_count() or 1)) if self._address is None else 0
+        if self._address is not None or not all(job.waits for job in jobs):
+            return 0
+        return max(0, len(jobs) - JOBS_FOR_ACTORS * (self._count or os.cpu_count() or 1))
 
     def _idle(self, ray: Any, jobs: int) -> list[Any]:
         wanted = min(jobs, self._count or max(1, int(ray.cluster_resources().get("CPU", 1))))
@@ -124,13 +122,13 @@ class Workers:
         return actor
 
 
-class _HeadStart:
+class _HeadStart(Generic[Outcome]):
     """Runs jobs in this process while a local Ray is starting, the shortest first: those seconds would be idle."""
 
-    def __init__(self, waiting: deque[tuple[DumpJob, int]], started: Future[Any], *, spare: int) -> None:
+    def __init__(self, waiting: deque[tuple[Job[Outcome], int]], started: Future[Any], *, spare: int) -> None:
         self._waiting = waiting
         self._started = started
-        self._found: Queue[CellOutcome] = Queue()
+        self._found: Queue[Outcome] = Queue()
         pool = ThreadPoolExecutor(HEAD_START_JOBS)
         self._threads = [pool.submit(self._work, spare // HEAD_START_JOBS) for _ in range(HEAD_START_JOBS)]
         pool.shutdown(wait=False)
@@ -140,7 +138,7 @@ class _HeadStart:
         """Whether an outcome may still come."""
         return not all(thread.done() for thread in self._threads) or not self._found.empty()
 
-    def outcomes(self, wait: float) -> Iterator[CellOutcome]:
+    def outcomes(self, wait: float) -> Iterator[Outcome]:
         """What has come in, after waiting that long for the first."""
         try:
             yield self._found.get(timeout=wait) if wait else self._found.get_nowait()
@@ -156,7 +154,7 @@ class _HeadStart:
         while spare > 0 and not self._started.done():
             spare -= 1
             job, _ = self._waiting.pop()
-            for outcome in dumper_process.run(job):
+            for outcome in job.run():
                 self._found.put(outcome)
 
 
@@ -174,7 +172,7 @@ def _start_ray(address: str | None, count: int | None) -> Any:
         ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         cluster = f"the Ray cluster at {address}" if address else "a local Ray cluster"
-        raise AuditError(f"{cluster} could not be used: {str(error).strip().splitlines()[0]}") from None
+        raise AuditError(f"{cluster} could not be used: {_first_line(error)}") from None
     return ray
 
 
@@ -204,28 +202,12 @@ def _raise_if_bug(error: Exception) -> None:
         raise cause
 
 
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
 class _Worker:
     """What runs in an actor: one job at a time, one outcome after the other."""
 
-    def run(self, job: DumpJob) -> Iterator[CellOutcome]:
-        yield from dumper_process.run(job)
-
-
-def _lost(job: DumpJob, error: Exception) -> Iterator[CellOutcome]:
-    def outcome(cell: CellTask) -> CellOutcome:
-        failure = Failure(
-            subject=f"{job.release}/{cell.label}",
-            stage=cell.task,
-            status="worker-lost",
-            reason=f"the worker was lost {LOST_TRIES} times: {str(error).strip().splitlines()[0]}",
-        )
-        return CellOutcome(
-            release=job.release,
-            environment=cell.environment,
-            label=cell.label,
-            result=failure,
-            seconds=0.0,
-            machine="",
-        )
-
-    return map(outcome, job.cells)
+    def run(self, job: Job[Any]) -> Iterator[Any]:
+        yield from job.run()

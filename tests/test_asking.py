@@ -13,6 +13,7 @@ from audit.answers import CellAnswer
 from audit.asking import Question
 from audit.dumper_process import CellOutcome, DumpJob
 from audit.failures import Failure
+from audit.jobs import Job, Outcome
 from audit.locks import Release
 from audit.plan import Cell
 from audit.records import ProbeRecord
@@ -30,7 +31,7 @@ class Silent:
     def finish(self) -> None:
         pass
 
-    def run(self, jobs: Sequence[DumpJob]) -> Iterator[CellOutcome]:
+    def run(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Outcome]:
         raise AssertionError("questions are not asked by the workers")
 
     @contextmanager

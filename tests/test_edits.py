@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from audit import index, plan, releases, runs, starts, stimulus
+from audit import index, law_lines, plan, releases, runs, starts, stimulus
 from audit.errors import MatrixError
 from audit.matrix import EnvironmentRow, StimulusSpec
 from audit.plan import Cell, Recording
+from audit.store import Store
 from audit.venvs import Recipe
-from tests.conftest import Program, rows, write_matrix
+from tests.conftest import Finished, Program, rows, write_matrix
 from tests.planned_cells import LAYOUT, batch, planned
 from tests.written_matrices import SMALLEST, read
 
@@ -207,12 +208,103 @@ def test_an_environment_may_be_edited_for_all_releases(found: Path) -> None:
     assert json.loads(steps) == [2, 7]
 
 
-def test_every_fault_of_the_shipped_matrix_is_found_and_every_null_stays_silent(release_audit: Program) -> None:
-    done = release_audit("run", "faults.yaml")
+# The shipped matrix of faults, run once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faults:
+    """The audit of ``faults.yaml``, and what the laws say of each fault."""
+
+    finished: Finished
+    database: Path
+    lines: dict[tuple[str, str], str]
+    """By environment and fault."""
+
+
+@pytest.fixture(scope="module")
+def faults(module_audit: Program) -> Faults:
+    database = module_audit.folder / "faults.duckdb"
+    done = module_audit("run", "faults.yaml", "--db", database)
     assert done.code == 0, done.stdout + done.stderr
-    database = release_audit.folder / "results" / "audit.duckdb"
-    verdicts = rows(database, "SELECT environment, newer, verdict FROM pairs")
+    with Store(database, read_only=True) as store:
+        ((run_id,),) = store.query("SELECT run_id FROM internal.runs").rows
+        told = law_lines.lines(store, run_id)
+    lines = {(environment, newer): line for (environment, _, newer), line in told.items()}
+    return Faults(finished=done, database=database, lines=lines)
+
+
+def test_every_fault_of_the_shipped_matrix_is_found_and_every_null_stays_silent(faults: Faults) -> None:
+    verdicts = rows(faults.database, "SELECT environment, newer, verdict FROM pairs")
     assert len(verdicts) == 27
     unlike = [each for each in verdicts if each[2] != ("identical" if each[1].endswith("-none") else "changed")]
     assert unlike == []
-    assert rows(database, "SELECT DISTINCT reproduced, planted FROM environments") == [("yes", "seen")]
+    assert rows(faults.database, "SELECT DISTINCT reproduced, planted FROM environments") == [("yes", "seen")]
+    assert set(faults.lines) == {(environment, newer) for environment, newer, found in verdicts if found == "changed"}
+
+
+NAMED = {
+    ("Acrobot-v1", "acrobot-m2"): "LINK_MASS_2 is 1.3, specified 1",
+    ("Acrobot-v1", "acrobot-l1"): "LINK_LENGTH_1 is 1.2, specified 1",
+    ("Acrobot-v1", "acrobot-lc2"): "LINK_COM_POS_2 is 0.6, specified 0.5",
+    # A law has no scale: both inertias half as large again are both masses a third less.
+    ("Acrobot-v1", "acrobot-moi"): "LINK_MASS_1 is 0.666667, specified 1 and LINK_MASS_2 is 0.666667, specified 1"
+    " or LINK_MOI_1 is 1.5, specified 1 and LINK_MOI_2 is 1.5, specified 1",
+    ("shipped-acrobot", "acrobot-adapter-i2"): "LINK_MOI_2 is 1.5, specified 1",
+    ("shipped-acrobot", "acrobot-adapter-g"): "gravity is 9.81, specified 9.8",
+    ("Reacher-v4", "reacher-l2"): "link2 is 0.13, specified 0.11",
+    ("Reacher-v5", "reacher-l2"): "link2 is 0.13, specified 0.11",
+    ("Reacher-v4", "reacher-l1"): "link1 is 0.09, specified 0.1",
+    ("Reacher-v5", "reacher-l1"): "link1 is 0.09, specified 0.1",
+}
+RATIOS = {"pendulum-g": 11 / 10, "pendulum-l": 10 / 12}
+"""Of g to l: the pendulum's two constants are one."""
+UNEXPLAINED = {
+    ("Acrobot-v1", "acrobot-nips"): "energy",
+    ("Acrobot-v1", "acrobot-leak"): "energy",
+    ("shipped-acrobot", "acrobot-adapter-euler"): "energy",
+    ("shipped-acrobot", "acrobot-adapter-swap"): "energy",
+    ("shipped-acrobot", "acrobot-adapter-scale"): "unit-norm θ1",
+    ("shipped-reacher", "reacher-adapter-swap"): "fk-x",
+}
+
+
+@pytest.mark.parametrize("fault", NAMED)
+def test_a_wrong_constant_of_a_shipped_environment_is_named_with_its_value(
+    faults: Faults, fault: tuple[str, str]
+) -> None:
+    law, _, named = faults.lines[fault].partition(": ")
+    assert law.startswith("fk-x broken, ratio " if "reacher" in fault[1] else "energy broken at dt = 0.005, ratio ")
+    assert named == NAMED[fault]
+
+
+@pytest.mark.parametrize("fault", RATIOS)
+def test_two_constants_that_enter_as_one_are_both_named(faults: Faults, fault: str) -> None:
+    named = faults.lines["Pendulum-v1", fault].partition(": ")[2]
+    fitted = {part.split()[0]: float(part.split()[2].rstrip(",")) for part in named.split(" or ")}
+    assert fitted == pytest.approx({"g": 10 * RATIOS[fault], "l": 1 / RATIOS[fault]}, rel=1e-4)
+
+
+@pytest.mark.parametrize("fault", UNEXPLAINED)
+def test_a_fault_that_is_no_constant_is_not_blamed_on_one(faults: Faults, fault: tuple[str, str]) -> None:
+    line = faults.lines[fault]
+    assert line.startswith(f"{UNEXPLAINED[fault]} broken")
+    assert line.endswith(": no constant of the specification explains it")
+    explanations = rows(faults.database, "SELECT DISTINCT explanation FROM attributions WHERE release = ?", fault[1])
+    assert explanations == [("",)]
+
+
+def test_another_time_step_is_another_integration_of_the_same_constants(faults: Faults) -> None:
+    line = faults.lines["Acrobot-v1", "acrobot-dt"]
+    assert line.startswith("in shipped: energy broken, ratio "), "the finer one keeps it better"
+    assert line.endswith(": its constants are as specified, so it is integrated otherwise")
+
+
+def test_a_fingertip_out_of_the_plane_breaks_a_law_without_constants(faults: Faults) -> None:
+    assert faults.lines["Reacher-v4", "reacher-dz"] == "dz broken, ratio inf, p 3.9e-04"
+    assert faults.lines["Reacher-v5", "reacher-dz"].startswith("laws that hold in both: "), "it observes no height"
+
+
+def test_the_summary_prints_what_the_laws_say_under_the_pair(faults: Faults) -> None:
+    printed = [line.strip() for line in faults.finished.stdout.splitlines()]
+    for fault in (("Acrobot-v1", "acrobot-m2"), ("Pendulum-v1", "pendulum-g"), ("Reacher-v5", "reacher-l2")):
+        assert faults.lines[fault] in printed

@@ -1,0 +1,154 @@
+"""What the laws said of changed pairs, a line each: which broke, how far, and the constant behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from analysis.algebra.verdict import Verdict
+from audit.store import Store
+
+Pair = tuple[str, str, str]
+"""Environment, older and newer release."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """A law on one of the two releases of a pair."""
+
+    pair: Pair
+    tested: str
+    """The release that may break what the other keeps."""
+    behaviour: str
+    laws: str
+    setting: str
+    law: str
+    ratio: float
+    p: float
+    broken: bool
+
+    @property
+    def told(self) -> str:
+        where = "" if self.setting == "shipped" else f" at {self.setting}"
+        return f"{self.law} broken{where}, ratio {self.ratio:.3g}, p {self.p:.1e}"
+
+
+def lines(store: Store, run_id: str) -> dict[Pair, str]:
+    """Of every changed pair of a run that was held against laws."""
+    causes = _Causes.of(store)
+    by_pair: dict[Pair, list[_Shown]] = {}
+    for shown in _screenings(store, run_id):
+        by_pair.setdefault(shown.pair, []).append(shown)
+    found = {pair: _line(pair, shown, causes) for pair, shown in by_pair.items()}
+    for pair, reason in _unheld(store, run_id):
+        found[pair] = "; ".join(filter(None, (found.get(pair), f"not held against {reason}")))
+    return found
+
+
+def _line(pair: Pair, shown: Iterable[_Shown], causes: _Causes) -> str:
+    rows = list(shown)
+    parts = []
+    for release in (pair[2], pair[1]):
+        broken = _first_of_each_law(each for each in rows if each.tested == release and each.broken)
+        if broken:
+            told = "; ".join(each.told for each in broken)
+            where = "" if release == pair[2] else f"in {release}: "
+            cause = next(filter(None, map(causes.of_breaking, broken)), "")
+            parts.append(": ".join(filter(None, (f"{where}{told}", cause))))
+    if parts:
+        return "; ".join(parts)
+    return "laws that hold in both: " + ", ".join(dict.fromkeys(each.law for each in rows))
+
+
+def _unheld(store: Store, run_id: str) -> list[tuple[Pair, str]]:
+    """Changed pairs of which a release could not be held against laws that are there, with the reason."""
+    found = store.query(
+        """
+        SELECT DISTINCT pair.environment, pair.older, pair.newer, each.reason
+        FROM pairs_history AS pair
+        JOIN internal.failures AS each
+            ON each.run_id = pair.run_id AND each.stage = 'laws'
+            AND each.subject IN (pair.older || '/' || pair.environment, pair.newer || '/' || pair.environment)
+        WHERE pair.run_id = ? AND pair.verdict = 'changed'
+        ORDER BY ALL
+        """,
+        [run_id],
+    )
+    return [((environment, older, newer), reason) for environment, older, newer, reason in found.rows]
+
+
+def _first_of_each_law(broken: Iterable[_Shown]) -> list[_Shown]:
+    """The one with the smallest p; as shipped, where that is as small as with the law resolved."""
+    found: dict[str, _Shown] = {}
+    for each in sorted(broken, key=lambda each: (each.p, each.setting != "shipped")):
+        found.setdefault(each.law, each)
+    return list(found.values())
+
+
+def _screenings(store: Store, run_id: str) -> list[_Shown]:
+    found = store.query(
+        """
+        SELECT
+            pair.environment, pair.older, pair.newer,
+            CASE WHEN each.tested_behaviour = pair.newer_behaviour THEN pair.newer ELSE pair.older END,
+            each.tested_behaviour, each.laws, each.setting, each.law, each.ratio, each.p, each.broken
+        FROM pairs_history AS pair
+        JOIN internal.screenings AS each
+            ON (each.reference_behaviour = pair.older_behaviour AND each.tested_behaviour = pair.newer_behaviour)
+            OR (each.reference_behaviour = pair.newer_behaviour AND each.tested_behaviour = pair.older_behaviour)
+        WHERE pair.run_id = ? AND pair.verdict = 'changed'
+        ORDER BY pair.environment, each.laws, each.setting, each.law
+        """,
+        [run_id],
+    )
+    return [
+        _Shown(
+            pair=(environment, older, newer),
+            tested=tested,
+            behaviour=behaviour,
+            laws=laws,
+            setting=setting,
+            law=law,
+            ratio=ratio,
+            p=p,
+            broken=broken,
+        )
+        for environment, older, newer, tested, behaviour, laws, setting, law, ratio, p, broken in found.rows
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Causes:
+    """What attribution said."""
+
+    explanations: dict[str, str]
+    """By behaviour: the constant that leaves least of a law unexplained."""
+    verdicts: dict[tuple[str, str, str], str]
+    """By behaviour, reference set and law."""
+
+    @classmethod
+    def of(cls, store: Store) -> _Causes:
+        """All that is known."""
+        found = store.query(
+            "SELECT behaviour, arg_min(explanation, residual) FROM internal.attributions"
+            " WHERE verdict = ? GROUP BY ALL",
+            [str(Verdict.PARAMETER_FAULT)],
+        )
+        rows = store.query("SELECT behaviour, laws, law, verdict FROM internal.attributions").rows
+        return cls(
+            explanations=dict(found.rows),
+            verdicts={(behaviour, laws, law): verdict for behaviour, laws, law, verdict in rows},
+        )
+
+    def of_breaking(self, shown: _Shown) -> str:
+        """Why a release breaks a law; nothing where the law has no constants."""
+        if shown.behaviour in self.explanations:
+            return self.explanations[shown.behaviour]
+        verdict = self.verdicts.get((shown.behaviour, shown.laws, shown.law))
+        return _SAID.get(verdict or "", "")
+
+
+_SAID = {
+    str(Verdict.CONSISTENT): "its constants are as specified, so it is integrated otherwise",
+    str(Verdict.NOT_EXPLICABLE): "no constant of the specification explains it",
+}
