@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 RUN := $(VENV)/bin/release-audit
 
 .DEFAULT_GOAL := help
-.PHONY: help audit plan query reproduce doctor test lint bench lock schema clean
+.PHONY: help audit plan query explain reproduce doctor test lint bench lock schema clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ plan: $(READY)  ## Show what an audit would run: MATRIX=...
 
 query: $(READY)  ## Run SQL on the results: SQL="SELECT ..."
 	@$(RUN) query "$$SQL" $(ARGS)
+
+explain: $(READY)  ## Say why two releases differ: ENV=... OLDER=... NEWER=...
+	@$(RUN) explain "$(ENV)" "$(OLDER)" "$(NEWER)" $(ARGS)
 
 reproduce: $(READY)  ## Measure the paper's figures again: NAMES="faults drift", or all
 	@$(RUN) reproduce $(NAMES) $(ARGS)

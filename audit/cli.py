@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
@@ -18,7 +17,7 @@ import click
 import numpy as np
 
 from analysis.yardstick import THRESHOLD
-from audit import __version__, matrix_file, pipeline, preview, summary, uv
+from audit import __version__, explain_verb, matrix_file, preview, running, search_verbs, uv
 from audit import sensitivity as sensing
 from audit.console import Screen
 from audit.doctor import checks
@@ -32,21 +31,10 @@ from audit.errors import (
     UsageError,
 )
 from audit.records import Table
+from audit.running import DATABASE, Wishes
 from audit.store import Store
 from audit.tools import Tools
 from audit.workers import Workers
-
-DATABASE = Path("results/audit.duckdb")
-
-_MEANINGS = {
-    EXIT_COMPLETE: "The audit is complete",
-    EXIT_CHANGED: "The audit is complete, and something changed or broke",
-    EXIT_INCOMPLETE: "The audit is not complete: run the same command again, it continues where this one was",
-}
-
-_BLIND = "The audit is blind: a fault that was planted was not seen, so what it calls the same may not be"
-
-_EMPTY = "Nothing could be audited: no release could be dumped on any environment"
 
 _database = click.option(
     "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
@@ -72,23 +60,15 @@ def commands() -> None:
 @click.option("--address", help="A running Ray cluster; default: RAY_ADDRESS, else a local one.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Releases dumped at the same time; default: one a core.")
 @_timeout
-def run(matrix: str, database: Path, check: bool, address: str | None, jobs: int | None, timeout: float) -> int:
+@click.option("--explain/--no-explain", default=True, show_default=True,
+              help="Whether changed neighbours are looked into: stages of the step, constants.")  # fmt: skip
+def run(
+    matrix: str, database: Path, check: bool, address: str | None, jobs: int | None, timeout: float, explain: bool
+) -> int:
     """Audit MATRIX: a path, or a name in matrices/."""
-    began = time.monotonic()
-    screen = Screen()
     file = matrix_file.read(matrix_file.find(matrix))
-    with Store(database) as store, Workers(address, jobs) as runner:
-        result = pipeline.audit(file, Tools(store=store, runner=runner, reporter=screen, timeout=timeout))
-        told = summary.summarise(store, result.run_id)
-    seconds = time.monotonic() - began
-    counts = {"dumped": result.dumped, "reused": result.reused, "checked": result.checked}
-    screen.summary(told, **counts, seconds=seconds, query=_query_command(database))
-    code = result.exit_code
-    if code == EXIT_COMPLETE and check and (told.counts.get("changed") or told.broken):
-        code = EXIT_CHANGED
-    meaning = _BLIND if result.blind else _EMPTY if result.empty else _MEANINGS[code]
-    screen.note(f"\n{meaning} (exit code {code})")
-    return code
+    wishes = Wishes(database=database, check=check, address=address, jobs=jobs, timeout=timeout, explain=explain)
+    return running.run(file, wishes, Screen())
 
 
 @commands.command()
@@ -253,6 +233,10 @@ def schema() -> int:
     return EXIT_COMPLETE
 
 
+for _verb in (search_verbs.diff, search_verbs.bisect, search_verbs.blame, explain_verb.explain):
+    commands.add_command(_verb)
+
+
 def main() -> NoReturn:
     """Run, and turn whatever happens into an exit code and at most one sentence."""
     signal.signal(signal.SIGTERM, _interrupt)
@@ -286,15 +270,6 @@ def _leave_at_once(screen: Screen) -> NoReturn:
     screen.error("release-audit: interrupted; what was dumped is stored, the same command continues from there")
     sys.stdout.flush()
     os._exit(EXIT_INTERRUPTED)
-
-
-def _query_command(database: Path) -> str:
-    """How to call this program's `query` from here, on this database."""
-    program = Path(sys.argv[0])
-    with contextlib.suppress(ValueError):
-        program = program.relative_to(Path.cwd())
-    other = "" if database == DATABASE else f" --db {database}"
-    return f"{program} query{other}"
 
 
 def _as_csv(table: Table) -> str:

@@ -56,8 +56,9 @@ _LISTED = 12
 class Screen:
     """A terminal, or a log when there is none: progress bars there, one line an item here."""
 
-    def __init__(self) -> None:
-        self._out = Console(highlight=False)
+    def __init__(self, *, quiet: bool = False) -> None:
+        """With ``quiet``, progress goes to standard error: standard output is for a machine."""
+        self._out = Console(highlight=False, stderr=quiet)
         self._err = Console(stderr=True, highlight=False)
 
     @contextmanager
@@ -189,8 +190,8 @@ class Screen:
             self._out.print(
                 Text(f"  {line.environment}: {line.older} → {line.newer}: {readable(line.reason)}"), soft_wrap=True
             )
-            if line.laws:
-                self._out.print(Text(f"    {line.laws}"), soft_wrap=True)
+            for told in filter(None, (line.laws, line.explained)):
+                self._out.print(Text(f"    {told}"), soft_wrap=True)
         if len(changed) > _LISTED:
             self._out.print(f"  and {len(changed) - _LISTED} more: query the view changes")
 

@@ -23,7 +23,7 @@ from audit.answers import CellAnswer, DamagedAnswer
 from audit.attachments import Attachment
 from audit.digests import digest
 from audit.failures import Failure, readable
-from audit.stimulus import Stimulus
+from audit.stimulus import Stimulus, unpacked
 from audit.venvs import Recipe
 
 PROTOCOL = 3
@@ -69,7 +69,7 @@ class CellTask:
     """One thing to be asked about one environment."""
 
     task: str
-    """``probe``, ``bank`` or ``dump``."""
+    """``probe``, ``bank``, ``dump``, ``anatomy``, ``stages`` or ``registry``."""
     label: str
     """What the answer is found by; one release is asked each label once in a job."""
     environment: str
@@ -82,7 +82,7 @@ class CellTask:
     """What is set otherwise before anything is stepped, as JSON."""
     attachment: Attachment | None
     given: bytes | None
-    """An npz; ``None`` for a probe."""
+    """An npz; ``None`` where there is nothing to give: for a probe, an anatomy, a registry."""
     stimulus: Stimulus | None = None
     """What a dump has to answer to; its payload is ``given``."""
     plant: Plant | None = None
@@ -92,7 +92,12 @@ class CellTask:
     @property
     def steps(self) -> int:
         """Steps that it takes, as far as is known beforehand."""
-        return self.stimulus.steps if self.stimulus is not None else 0
+        return self.stimulus.steps if self.stimulus is not None else self.rows
+
+    @property
+    def rows(self) -> int:
+        """States whose stages are asked for."""
+        return len(unpacked(self.given)["states"]) if self.task == "stages" and self.given is not None else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,7 +314,7 @@ def _describe(folder: Path, child: subprocess.Popen[bytes], happened: str, secon
 
 def _outcome(job: DumpJob, cell: CellTask, path: Path) -> CellOutcome:
     try:
-        answer = answers.read(path, cell.task, cell.source, cell.stimulus)
+        answer = answers.read(path, cell.task, cell.source, cell.stimulus, cell.rows)
     except DamagedAnswer as error:
         return _failed(job, cell, _Trouble(status="damaged", reason=str(error)))
     if answer.status == "failed":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, get_args
 from xml.etree import ElementTree
@@ -272,6 +273,9 @@ class EnvironmentRow(FileModel):
     mjcf: str | None = Field(default=None, min_length=1, description="A MuJoCo model file, straight on the bindings.")
     dm_control: str | None = Field(default=None, description="A task of the suite: `domain/task`.", alias="dm_control")
     adapter: str | None = Field(default=None, min_length=1, description="A Python file of your own, which steps it.")
+    renamed: dict[str, str] = Field(
+        default_factory=dict, description="Its id in releases that call it otherwise, by their id or a pattern."
+    )
     name: Identifier | None = Field(default=None, description="Name in results, where one id appears more than once.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments of the constructor.")
     releases: tuple[str, ...] = Field(default=("*",), min_length=1, description="Ids of releases, or patterns.")
@@ -303,6 +307,10 @@ class EnvironmentRow(FileModel):
     def source(self) -> str:
         """The id, path or task."""
         return self.id or self.mjcf or self.dm_control or self.adapter or ""
+
+    def source_in(self, release: str) -> str:
+        """The id, path or task under which a release has it."""
+        return next((name for pattern, name in self.renamed.items() if fnmatchcase(release, pattern)), self.source)
 
     def stimulus(self, given: StimulusSpec) -> StimulusSpec:
         """The matrix's stimulus with what this environment has otherwise."""

@@ -2,8 +2,11 @@
 
 ::
 
-    matrix ─▶ requests ─▶ releases ─▶ cells ─▶ layouts ─▶ stimuli ─▶ dumps ─▶ comparisons ─▶ second look ─▶ run
-    (YAML)    (index)     (locks)     (plan)   (probed)   (banks)    (in-venv)  (yardstick)   (controls)    (DuckDB)
+    matrix ─▶ requests ─▶ releases ─▶ cells ─▶ layouts ─▶ stimuli ─▶ dumps ─▶ comparisons ─▶ second look ─▶ laws
+    (YAML)    (index)     (locks)     (plan)   (probed)   (banks)    (in-venv)  (yardstick)   (controls)    (algebra)
+
+         ─▶ run ─▶ explanations
+         (DuckDB)  (stages, constants)
 
 Each stage takes frozen values and returns frozen values. A release or a cell that fails becomes a ``Failure`` beside
 the others' results. Whatever is in the store already is not done again.
@@ -22,12 +25,15 @@ from audit import (
     controls,
     drawing,
     dumping,
+    explaining,
     locks,
     plan,
     probing,
     releases,
     runs,
     second_look,
+    showing,
+    telling,
 )
 from audit.drawing import Drawn
 from audit.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, IndexUnreachable
@@ -65,8 +71,8 @@ class AuditResult:
         return EXIT_INCOMPLETE if incomplete else EXIT_COMPLETE
 
 
-def audit(file: MatrixFile, tools: Tools, *, laws: bool = True) -> AuditResult:
-    """Run the whole of a matrix; without ``laws`` what changed is not held against them."""
+def audit(file: MatrixFile, tools: Tools, *, laws: bool = True, explained: bool = True) -> AuditResult:
+    """Run the whole of a matrix; what changed is held against ``laws`` and ``explained`` unless that is not wanted."""
     store, reporter = tools.store, tools.reporter
     attached = attachments.read(file)
     bank.check_files(file)
@@ -92,7 +98,8 @@ def audit(file: MatrixFile, tools: Tools, *, laws: bool = True) -> AuditResult:
     compare(cell_rows, run, file.matrix.outputs, tools)
     second = second_look.look(cells, cell_rows, run, file.matrix, stimuli.drawn, tools)
     unheld = hold_against_laws(references, cells, second.cells, run, stimuli.drawn, tools) if laws else ()
-    tools.runner.finish()
+    if not explained:
+        tools.runner.finish()
     held = controls.evaluate(baselines, stimuli.drawn, cell_rows, {**dumps.dumped, **second.dumped}, store)
     own = {each.identifier for each in recordings}
     audited = [found for name, found in dumps.dumped.items() if name in own]
@@ -114,6 +121,9 @@ def audit(file: MatrixFile, tools: Tools, *, laws: bool = True) -> AuditResult:
         runs.environment_rows(stimuli.drawn, held),
         result.failures,
     )
+    if explained:
+        explain(run, cells, stimuli.drawn, tools)
+        tools.runner.finish()
     return result
 
 
@@ -149,6 +159,26 @@ def own_laws(file: MatrixFile) -> tuple[ReferenceFile, ...]:
     from audit import reference_file
 
     return tuple(reference_file.read(file.path.parent / name) for name in file.matrix.laws)
+
+
+def explain(run: RunRecord, cells: Sequence[Cell], drawn: Mapping[str, Drawn], tools: Tools) -> None:
+    """Changed neighbours to the stage in which they part, the constants that differ, and a script that shows it."""
+    of = {cell.identifier: cell for cell in cells}
+    store = tools.store
+    found = {}
+    for environment, older, newer in telling.changed_neighbours(store, run.run_id):
+        stored = telling.stored_pair(store, environment, older, newer, run.run_id)
+        if stored is not None and (stored.older_behaviour, stored.newer_behaviour) not in found:
+            ends = of[f"{older}/{environment}"], of[f"{newer}/{environment}"]
+            found[stored.older_behaviour, stored.newer_behaviour] = ends, stored
+    pairs = [
+        explaining.pair(store, *ends, (stored.older_behaviour, stored.newer_behaviour), stored.beyond)
+        for ends, stored in found.values()
+    ]
+    for explanation in explaining.explain(pairs, tools):
+        ends, stored = found[explanation.record.older_behaviour, explanation.record.newer_behaviour]
+        kind = drawn[explanation.record.environment].known.layout.kind
+        showing.reproduce(store, ends, stored, kind, explanation.lines)
 
 
 def hold_against_laws(

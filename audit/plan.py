@@ -59,7 +59,7 @@ class Cell:
         """Who is asked about what, by which dumper."""
         row = self.environment
         attached = self.attachment.digest if self.attachment is not None else ""
-        asked = row.kind, row.source, arguments_text(row), edits_text(self.edits)
+        asked = row.kind, row.source_in(self.release.id), arguments_text(row), edits_text(self.edits)
         return self.release.key, dumper_digest(), *asked, attached
 
     @property
@@ -70,6 +70,10 @@ class Cell:
     def bank_key(self, given: bytes) -> str:
         """Everything that decides which states a bank holds."""
         return digest("bank", *self._subject, given, machine.here().digest)
+
+    def examination_key(self, task: str, given: bytes) -> str:
+        """Everything that decides what an examination finds."""
+        return digest(task, *self._subject, given, machine.here().digest)
 
     def key(self, stimulus: Stimulus, what: str = "dump") -> str:
         """All that decides what the release does: lock, Python, environment, edits, stimulus, dumper, machine."""
@@ -83,7 +87,7 @@ class Cell:
             label=row.title,
             environment=row.title,
             kind=str(self.api) if row.kind == "registered" else row.kind,
-            source=row.source,
+            source=row.source_in(self.release.id),
             arguments=arguments_text(row),
             edits=edits_text(self.edits),
             attachment=self.attachment,

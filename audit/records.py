@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import NDArray
+
 from audit.answers import CellAnswer
 
 
@@ -208,6 +210,36 @@ class AttributionRecord:
     gap: float
     reason: str
     key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """What a release answered when it was examined."""
+
+    status: str
+    reason: str
+    meta: Mapping[str, Any]
+    arrays: Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationRecord:
+    """Where in a step two behaviours part, in which states, and how many constants differ."""
+
+    older_behaviour: str
+    newer_behaviour: str
+    environment: str
+    key: str
+    states: int
+    stage: str
+    fields: str
+    before: list[str]
+    """Stages before it, in which nothing differs."""
+    ratio: float | None
+    interface: str
+    constants: int
+    unsteady: list[str]
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

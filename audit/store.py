@@ -12,6 +12,8 @@ from typing import Any
 import duckdb
 from numpy.typing import NDArray
 
+from analysis.anatomy import ConstantDifference
+from analysis.stages import Difference
 from analysis.verdicts import Evidence, Judgement
 from audit import migrating
 from audit.arrays import ArrayFiles
@@ -23,6 +25,8 @@ from audit.records import (
     AttributionRecord,
     CertificateRecord,
     DumpRecord,
+    Examination,
+    ExplanationRecord,
     NewDump,
     ProbeRecord,
     ReproductionRecord,
@@ -325,6 +329,80 @@ class Store:
     def put_attributions(self, records: Sequence[AttributionRecord]) -> None:
         """Keep which constants explain laws, in place of what was known of the same before."""
         self._replace_records("attributions", records)
+
+    # Explanations
+
+    def examination(self, key: str) -> Examination | None:
+        """What was answered under that key, if all of it is still there."""
+        for status, reason, meta, arrays in self._rows(
+            "SELECT status, reason, meta, arrays FROM internal.examinations WHERE key = ?", [key]
+        ):
+            digests = json.loads(arrays)
+            if all(self.arrays.has(digest) for digest in digests.values()):
+                found = {name: self.arrays.get(digest) for name, digest in digests.items()}
+                return Examination(status=status, reason=reason, meta=json.loads(meta), arrays=found)
+        return None
+
+    def put_examination(self, key: str, found: Examination) -> None:
+        """Keep an answer. Its arrays go into their files first."""
+        digests = {name: self.arrays.put(array) for name, array in found.arrays.items()}
+        with self._transaction():
+            self._replace(
+                "examinations", (key, found.status, found.reason, json.dumps(found.meta), json.dumps(digests))
+            )
+
+    def explained(self) -> dict[tuple[str, str], str]:
+        """The keys of all explanations that are there, by the older and the newer behaviour."""
+        found = self._rows("SELECT older_behaviour, newer_behaviour, key FROM internal.explanations")
+        return {(older, newer): key for older, newer, key in found}
+
+    def put_explanation(
+        self,
+        record: ExplanationRecord,
+        constants: Sequence[ConstantDifference],
+        stages: Sequence[Difference],
+    ) -> None:
+        """Keep an explanation and what it rests on, in place of an earlier one."""
+        pair = [record.older_behaviour, record.newer_behaviour]
+        with self._transaction():
+            for table in ("explanations", "constant_differences", "stage_differences"):
+                self._execute(f"DELETE FROM internal.{table} WHERE older_behaviour = ? AND newer_behaviour = ?", pair)
+            columns = list(record.__dataclass_fields__)
+            self._insert("explanations", columns, [tuple(getattr(record, name) for name in columns)])
+            self._insert(
+                "constant_differences",
+                ["older_behaviour", "newer_behaviour", "place", "kind", "field", "entry", "older_value", "newer_value",
+                 "size"],
+                [
+                    (*pair, place, str(each.kind), each.field, each.entry, each.older, each.newer, each.size)
+                    for place, each in enumerate(constants)
+                ],
+            )  # fmt: skip
+            self._insert(
+                "stage_differences",
+                ["older_behaviour", "newer_behaviour", "place", "stage", "field", "states", "ratio", "separation",
+                 "dtypes"],
+                [
+                    (*pair, each.place, each.stage, each.field, each.states, each.ratio, each.separation,
+                     " → ".join(each.dtypes) if each.dtypes else "")
+                    for each in stages
+                ],
+            )  # fmt: skip
+
+    def blamed(self, environment: str, older_lock: str, newer_lock: str) -> tuple[str, ...] | None:
+        """The distributions that bring a change between two locks, in words; nothing where nobody searched."""
+        found = self._rows(
+            "SELECT blamed FROM internal.blames WHERE environment = ? AND older_lock = ? AND newer_lock = ?",
+            [environment, older_lock, newer_lock],
+        )
+        return tuple(found[0][0]) if found else None
+
+    def put_blame(
+        self, environment: str, locks: tuple[str, str], blamed: Sequence[str], suspects: int, tried: int
+    ) -> None:
+        """Keep what a search for the distribution came to."""
+        with self._transaction():
+            self._replace("blames", (environment, *locks, list(blamed), suspects, tried))
 
     def put_reproductions(self, records: Sequence[ReproductionRecord]) -> None:
         """Keep figures of the paper measured again, in place of those measured before."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from audit import law_lines
+from audit import law_lines, telling
 from audit.store import Store
 
 Boundary = tuple[str, str]
@@ -31,6 +31,8 @@ class PairLine:
     reason: str
     laws: str = ""
     """What the laws of the environment say of it; empty where it has none, or nothing changed."""
+    explained: str = ""
+    """Where in the step it begins, and which constants differ; empty where nobody looked."""
 
     @property
     def boundary(self) -> Boundary:
@@ -178,7 +180,7 @@ def _neighbours(store: Store, run_id: str, pairing: str) -> tuple[PairLine, ...]
         " WHERE run_id = ? AND (adjacent OR ?) ORDER BY older_position, newer_position",
         [run_id, pairing == "against"],
     )
-    laws = law_lines.lines(store, run_id)
+    laws, explained = law_lines.lines(store, run_id), telling.short_lines(store, run_id)
     return tuple(
         PairLine(
             environment=environment,
@@ -187,6 +189,7 @@ def _neighbours(store: Store, run_id: str, pairing: str) -> tuple[PairLine, ...]
             verdict=verdict,
             reason=reason,
             laws=laws.get((environment, older, newer), ""),
+            explained=explained.get((environment, older, newer), ""),
         )
         for environment, older, newer, verdict, reason in found.rows
     )

@@ -33,6 +33,7 @@ import platform
 
 import numpy as np
 
+from dumper import tracing
 from dumper.worlds import Unavailable, World
 
 _REQUIRED = ("make", "layout", "actions", "impose", "read", "step")
@@ -109,6 +110,20 @@ class Adapted(World):
             return _observation("step", observation), reward, bool(terminated), bool(truncated), {}
 
         return step
+
+    def dissect(self, found):
+        """The constants that the adapter names, and its actions."""
+        found.add_all("", self._constants)
+        for limit in ("n", "low", "high"):
+            if limit in self._actions:
+                found.add("space.action." + limit, np.array(self._actions[limit], dtype=np.float64))
+
+    def watcher(self, rows):
+        return self.tracer(rows)
+
+    def tracer(self, rows):
+        """What the adapter's step assigns, and what it calls in the package of the handle."""
+        return tracing.of_function(self._functions["step"], self._handle, rows)
 
     def features(self):
         """The names that ``acting`` uses."""

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from dumper import describe
+from dumper import anatomy, describe
 from dumper.physics import Physics
 from dumper.worlds import World
 
@@ -23,6 +23,7 @@ class OnMujoco(World):
         self._mujoco, self._model, self._data = mujoco, model, data
         self._state = (data.qpos, data.qvel, data.act)  # views of the simulator's own memory
         self._physics = Physics(mujoco, model, data)
+        self._names = anatomy.Names(self._physics, model)
         for name in ("features", "acting", "gap", "place", "constants", "move"):
             setattr(self, name, getattr(self._physics, name))
 
@@ -54,6 +55,16 @@ class OnMujoco(World):
         self._mujoco.mj_forward(self._model, self._data)
         self._data.qpos[:] = state[: self._model.nq]
         self._data.qacc_warmstart[:] = 0
+
+    def dissect(self, found):
+        """The compiled model."""
+        anatomy.add_model(found, self._names, self._model)
+
+    def watcher(self, rows):
+        """What MuJoCo computes, substep by substep."""
+        from dumper.substeps import Substeps
+
+        return Substeps(self._mujoco, self._model, self._data, self._names, rows)
 
     def layout(self):
         """Sizes, quaternions and limits as the model has them."""

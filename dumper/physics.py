@@ -53,13 +53,22 @@ class Physics:
 
     def features(self):
         """Names of what may act, in the order of :meth:`acting`."""
-        geoms = [self._name_of_geom(geom) for geom in range(self._model.ngeom)]
+        geoms = [self.name("geom", geom) for geom in range(self._model.ngeom)]
         contacts = ["contact %s–%s" % (geoms[first], geoms[second]) for first, second in self._pairs]
-        scalars = [self._name("joint", each) for each in self._joints]
-        scalars += [self._name("tendon", each) for each in self._tendons]
+        scalars = [self.name("joint", each) for each in self._joints]
+        scalars += [self.name("tendon", each) for each in self._tendons]
         limits = ["limit %s %s" % (name, side) for name in scalars for side in ("low", "high")]
-        limits += ["limit " + self._name("joint", each) for each in self._balls]
-        return contacts + limits + ["saturated " + self._name("actuator", each) for each in self._actuators]
+        limits += ["limit " + self.name("joint", each) for each in self._balls]
+        return contacts + limits + ["saturated " + self.name("actuator", each) for each in self._actuators]
+
+    def name(self, kind, index):
+        """What the model calls an object; one without a name by its number, a geom by its number on its body."""
+        code = getattr(self._mujoco.mjtObj, "mjOBJ_" + kind.upper())
+        name = self._mujoco.mj_id2name(self._model, code, int(index))
+        if name or kind != "geom":
+            return name or "%s%d" % (kind, index)
+        body = int(self._model.geom_bodyid[index])
+        return "%s.geom%d" % (self.name("body", body), index - self._model.body_geomadr[body])
 
     def place(self, state):
         """Put the simulator into a state no further than :meth:`acting` and :meth:`gap` need: several times as fast."""
@@ -117,15 +126,6 @@ class Physics:
                 getattr(self._model, field)[...] *= factor
             if derived:
                 self._mujoco.mj_setConst(self._model, self._data)
-
-    def _name(self, kind, index):
-        code = getattr(self._mujoco.mjtObj, "mjOBJ_" + kind.upper())
-        return self._mujoco.mj_id2name(self._model, code, int(index)) or "%s%d" % (kind, index)
-
-    def _name_of_geom(self, geom):
-        name = self._mujoco.mj_id2name(self._model, self._mujoco.mjtObj.mjOBJ_GEOM, geom)
-        body = int(self._model.geom_bodyid[geom])
-        return name or "%s.geom%d" % (self._name("body", body), geom - self._model.body_geomadr[body])
 
     def _touching(self):
         """Which pairs have a contact that takes part in the step: one that a gap holds back does not."""

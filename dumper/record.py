@@ -37,14 +37,14 @@ def record(world, stimulus, description):
         steps = len(arrays["forced.reward"])
     batches = [name for name in BATCHES if name + ".actions" in stimulus]
     if batches:
-        starts = {name: _starts(world, stimulus, name, description["layout"]["state_size"]) for name in batches}
-        step, observation = _try_out(world, starts[batches[0]], stimulus[batches[0] + ".actions"])
+        starts = {name: starts_of(world, stimulus, name, description["layout"]["state_size"]) for name in batches}
+        step, observation = try_out(world, starts[batches[0]], stimulus[batches[0] + ".actions"])
         arrays["structure"] = _text(_described(observation))
         for name in batches:
             actions = stimulus[name + ".actions"]
-            recorded = _record_batch(world, step, starts[name], actions, _as_array(observation))
+            recorded = record_batch(world, step, starts[name], actions, as_array(observation))
             if name == "forced" and world.evidence == "forced":
-                _repeat(world, step, starts[name], actions, recorded)
+                repeat(world, step, starts[name], actions, recorded)
             if name == "nudged":
                 del recorded["imposed"]
             arrays.update((name + "." + output, array) for output, array in recorded.items())
@@ -56,7 +56,7 @@ def record(world, stimulus, description):
     return Answer("ok", "", arrays=arrays, meta=description)
 
 
-class _Starts:
+class Starts:
     """Where the trajectories of a batch begin: in given states, or at a seed where states cannot be imposed."""
 
     def __init__(self, values, begin):
@@ -67,16 +67,17 @@ class _Starts:
         return len(self.values)
 
 
-def _starts(world, stimulus, batch, size):
+def starts_of(world, stimulus, batch, size):
+    """Where a batch of the stimulus begins; its states must have the world's ``size``."""
     if batch + ".seeds" in stimulus:
-        return _Starts(stimulus[batch + ".seeds"].tolist(), world.reset)
+        return Starts(stimulus[batch + ".seeds"].tolist(), world.reset)
     states = stimulus[batch + ".states"]
     if states.shape[1] != size:
         raise Incomparable("its state has %d entries, the stimulus %d" % (size, states.shape[1]))
-    return _Starts(states, world.impose)
+    return Starts(states, world.impose)
 
 
-def _try_out(world, starts, actions):
+def try_out(world, starts, actions):
     """Find out how to step and what an observation looks like, and that imposing a state has an effect.
 
     An environment may publish a `state` that it does not step from. Reading it back would not tell. So two different
@@ -87,10 +88,10 @@ def _try_out(world, starts, actions):
     starts.begin(starts.values[0])
     observation = step(first_action(actions))[0]
     if world.evidence == "forced":
-        outcome = world.read().tobytes(), _as_array(observation).tobytes()
+        outcome = world.read().tobytes(), as_array(observation).tobytes()
         starts.begin(_another(starts.values))
         observation = step(first_action(actions))[0]
-        if outcome == (world.read().tobytes(), _as_array(observation).tobytes()):
+        if outcome == (world.read().tobytes(), as_array(observation).tobytes()):
             raise Incomparable("imposing a state has no effect: two different ones led to the same")
     return step, observation
 
@@ -108,7 +109,8 @@ def first_action(actions):
     return as_arguments(actions[0].copy())[0]
 
 
-def _record_batch(world, step, starts, actions, observation):
+def record_batch(world, step, starts, actions, observation):
+    """Begin at each start and take its actions; every output of every step, and what was read before the first."""
     arrays = _allocate(len(starts), actions.shape[1], len(world.read()), observation)
     for index in range(len(starts)):
         starts.begin(starts.values[index])
@@ -137,7 +139,7 @@ def _follow(world, step, actions, outputs):
         for k, action in enumerate(actions):
             observation, rewards[k], terminations[k], truncations[k], _ = step(action)
             if type(observation) is not np.ndarray:
-                observation = _as_array(observation)
+                observation = as_array(observation)
             if observation.dtype != dtype or observation.shape != shape:
                 raise TypeError(
                     "the observation is %s%s at step %d and was %s%s before"
@@ -153,14 +155,14 @@ def _follow(world, step, actions, outputs):
         observations[k:] = np.nan if dtype.kind == "f" else 0
 
 
-def _repeat(world, step, starts, actions, recorded):
+def repeat(world, step, starts, actions, recorded):
     """Impose a sample of the states again, last first, and require the same bits.
 
     Whatever the previous state had left behind would be another's now.
     """
     sample = np.unique(np.linspace(len(starts) - 1, 0, REPEATED).astype(int))[::-1]
-    again = _record_batch(
-        world, step, _Starts(starts.values[sample], starts.begin), actions[sample], recorded["observation"][0, 0]
+    again = record_batch(
+        world, step, Starts(starts.values[sample], starts.begin), actions[sample], recorded["observation"][0, 0]
     )
     for name in OUTPUTS:
         if again[name].tobytes() != recorded[name][sample].tobytes():
@@ -174,7 +176,7 @@ def _record_resets(world, seeds):
     """What each seed starts from."""
     states, observations = [], []
     for seed in seeds:
-        observations.append(_as_array(world.reset(seed)))
+        observations.append(as_array(world.reset(seed)))
         states.append(world.read())
     return {"state": np.array(states), "observation": np.array(observations)}
 
@@ -184,12 +186,12 @@ def as_arguments(actions):
     return actions.tolist() if actions.ndim == 1 and actions.dtype.kind == "i" else list(actions)
 
 
-def _as_array(observation):
+def as_array(observation):
     """One array: an observation of several parts is flattened, its structure is recorded beside it."""
     if isinstance(observation, dict):
         observation = tuple(observation[key] for key in sorted(observation))
     if isinstance(observation, tuple):
-        return np.concatenate([np.ravel(_as_array(part)).astype(np.float64) for part in observation])
+        return np.concatenate([np.ravel(as_array(part)).astype(np.float64) for part in observation])
     return np.asarray(observation)
 
 

@@ -8,7 +8,7 @@ import inspect
 
 import numpy as np
 
-from dumper import describe
+from dumper import anatomy, describe, tracing
 from dumper.on_mujoco import OnMujoco
 from dumper.worlds import Unavailable, World
 
@@ -124,6 +124,14 @@ class _Registered(World):
         except (AttributeError, TypeError, ValueError):  # a property, or a value of another kind
             raise Unavailable("its %s is %r and cannot be made %r" % (name, now, value))
 
+    def dissect(self, found):
+        anatomy.add_attributes(found, self.unwrapped, self.reset)
+        anatomy.add_space(found, "space.action", self.env.action_space)
+        anatomy.add_space(found, "space.observation", self.env.observation_space)
+        found.add("wrappers", _wrappers(self.env))
+        if getattr(self.env, "spec", None) is not None:
+            anatomy.add_spec(found, self.env.spec)
+
     def close(self):
         try:
             self.env.close()
@@ -159,6 +167,12 @@ class ForcedState(_Registered):
 
         return copy
 
+    def watcher(self, rows):
+        return self.tracer(rows)
+
+    def tracer(self, rows):
+        return tracing.of_method(self.unwrapped, "step", rows)
+
     def constants(self):
         others = sorted(set(describe.constants(self.unwrapped)) - set(_LIKELY_CONSTANTS))
         return [name for name in (*_LIKELY_CONSTANTS, *others) if self._is_number(name)]
@@ -190,6 +204,13 @@ class ForcedMujoco(OnMujoco, _Registered):
 
     def action(self):
         return describe.space(self.env.action_space)
+
+    def dissect(self, found):
+        OnMujoco.dissect(self, found)
+        _Registered.dissect(self, found)
+
+    def tracer(self, rows):
+        return tracing.of_method(self.unwrapped, "step", rows)
 
 
 class Replayed(_Registered):
@@ -238,6 +259,15 @@ def _like(now, value):
     if isinstance(now, (np.ndarray, np.generic)):
         return np.broadcast_to(value, np.shape(now)).astype(now.dtype, casting="same_kind")[()]
     return type(now)(value) if isinstance(now, (float, tuple)) else value
+
+
+def _wrappers(env):
+    """What stands around an environment, the outermost first."""
+    found = []
+    while env is not env.unwrapped:
+        found.append(type(env).__name__)
+        env = env.env
+    return " ".join(found)
 
 
 def _takes(function, name):

@@ -64,6 +64,11 @@ class Scene(OnMujoco):
             digest = hashlib.sha256(file.read()).hexdigest()
         return self._described(observation, float(self._model.opt.timestep) * self._frame_skip, None, digest)
 
+    def dissect(self, found):
+        """The compiled model, and how it is stepped."""
+        super().dissect(found)
+        found.add("attribute.frame_skip", self._frame_skip)
+
     def reference(self):
         """The model's reference, or the keyframe."""
         self._clear()

@@ -112,11 +112,8 @@ def _release_of(version):
 def _answer(request, cell):
     from dumper import record, worlds
 
-    world = None
     try:
-        world = _make(cell)
-        _assert_imported(request)
-        return _TASKS[cell["task"]](world, cell)
+        return _TASKS[cell["task"]](request, cell)
     except worlds.Unavailable as error:
         return answers.Answer("unavailable", str(error))
     except record.Incomparable as error:
@@ -125,9 +122,20 @@ def _answer(request, cell):
         return answers.Answer("nondeterministic", str(error))
     except Exception as error:
         return answers.Answer("failed", _last_line(error), detail=traceback.format_exc())
-    finally:
-        if world is not None:
+
+
+def _of_a_world(task):
+    """A task that is asked of the cell's world, which is made for it."""
+
+    def asked(request, cell):
+        world = _make(cell)
+        try:
+            _assert_imported(request)
+            return task(world, cell)
+        finally:
             world.close()
+
+    return asked
 
 
 def _make(cell):
@@ -162,6 +170,24 @@ def _dump(world, cell):
         fresh.close()
 
 
+def _anatomy(world, _):
+    from dumper import anatomy
+
+    return anatomy.answer(world)
+
+
+def _stages(world, cell):
+    from dumper import stages
+
+    return stages.record(world, _read(cell))
+
+
+def _registry(_, cell):
+    from dumper import registry
+
+    return registry.answer(cell["kind"])
+
+
 def _read(cell):
     import numpy
 
@@ -169,7 +195,14 @@ def _read(cell):
         return {name: file[name] for name in file.files}
 
 
-_TASKS = {"probe": _probe, "bank": _bank, "dump": _dump}
+_TASKS = {
+    "probe": _of_a_world(_probe),
+    "bank": _of_a_world(_bank),
+    "dump": _of_a_world(_dump),
+    "anatomy": _of_a_world(_anatomy),
+    "stages": _of_a_world(_stages),
+    "registry": _registry,
+}
 
 
 def _last_line(error):

@@ -14,6 +14,7 @@ import os
 
 import numpy as np
 
+from dumper import anatomy
 from dumper.on_mujoco import OnMujoco, box
 from dumper.worlds import Unavailable
 
@@ -78,6 +79,13 @@ class SuiteTask(OnMujoco):
         text = "; ".join("%s: %s%s" % (key, specs[key].dtype, specs[key].shape) for key in sorted(specs))
         source = _source_digest(type(self._env.task))
         return self._described({"type": "Dict", "text": text}, float(self._env.control_timestep()), source, None)
+
+    def dissect(self, found):
+        """The compiled model as the fixed seed draws it, what the task holds, and how often it steps the physics."""
+        super().dissect(found)
+        anatomy.add_attributes(found, self._env.task, self.reset)
+        found.add("attribute.control_timestep", self._env.control_timestep())
+        anatomy.add_space(found, "space.action", self._env.action_spec())
 
     def reference(self):
         """The state in which the episode of the fixed seed begins."""

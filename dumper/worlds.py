@@ -79,6 +79,18 @@ class World:
         """Set a constant otherwise, before anything is stepped."""
         raise Unavailable("it has no %s that could be edited" % name)
 
+    def dissect(self, found):
+        """Tell everything that it is made of to ``found``, an :class:`~dumper.anatomy.Anatomy`."""
+        raise NotImplementedError
+
+    def watcher(self, rows):
+        """Return what sees how a step comes about, from each of so many states: a :class:`~dumper.stages.Watcher`."""
+        raise Unavailable("what this kind of environment computes within a step cannot be seen")
+
+    def tracer(self, rows):
+        """Return the like for the Python that a step is written in."""
+        raise Unavailable("what this kind of environment does in Python cannot be seen")
+
     def close(self):
         """Let go of windows and files."""
 

@@ -1,0 +1,61 @@
+"""Which entries of an observation have gone, come or moved, where two releases observe different numbers of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def told(older: Array, newer: Array) -> str:
+    """In words, from observations of the same states: samples × entries. Entries are matched by their values.
+
+    >>> told(np.array([[1.0, 2.0, 0.0], [3.0, 4.0, 0.0]]), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    'lost entry 2, which is always 0'
+    >>> told(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[2.0, 1.0], [4.0, 3.0]]))
+    'entries 0, 1 are at 1, 0'
+    """
+    places = _matched(older, newer)
+    lost = [place for place in range(older.shape[1]) if place not in places]
+    new = sorted(set(range(newer.shape[1])) - set(places.values()))
+    moved = {old: place for old, place in places.items() if place - old != _shift(old, lost, new)}
+    parts = []
+    if lost:
+        parts.append(f"lost {_entries(lost)}{_constant(older[:, lost])}")
+    if new:
+        parts.append(f"gained {_entries(new)}{_constant(newer[:, new])}")
+    if moved and not lost and not new:
+        parts.append(f"{_entries(list(moved))} are at {', '.join(map(str, moved.values()))}")
+    return "; ".join(parts)
+
+
+def _matched(older: Array, newer: Array) -> dict[int, int]:
+    """Each older entry with the first newer one of the same values that is not taken, its own place preferred."""
+    taken: set[int] = set()
+    found: dict[int, int] = {}
+    for place in range(older.shape[1]):
+        alike = [
+            other
+            for other in range(newer.shape[1])
+            if other not in taken and np.array_equal(older[:, place], newer[:, other], equal_nan=True)
+        ]
+        if alike:
+            found[place] = min(alike, key=lambda other, place=place: abs(other - place))  # type: ignore[misc]
+            taken.add(found[place])
+    return found
+
+
+def _shift(place: int, lost: list[int], new: list[int]) -> int:
+    return sum(each <= place for each in new) - sum(each < place for each in lost)
+
+
+def _entries(places: list[int]) -> str:
+    return f"{'entry' if len(places) == 1 else 'entries'} {', '.join(map(str, places))}"
+
+
+def _constant(values: Array) -> str:
+    constant = values.size and (values == values[:1]).all() and np.unique(values[0]).size == 1
+    return f", which {'is' if values.shape[1] == 1 else 'are'} always {values[0, 0]:g}" if constant else ""

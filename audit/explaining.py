@@ -1,0 +1,242 @@
+"""The explaining stage: in which stage of a step does a changed pair part, and which constants differ?
+
+The states at which the two are beyond the yardstick are known. Both releases take those steps once more and tell what
+they computed on the way, twice, because what does not reproduce itself explains nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis import anatomy, columns, stages
+from analysis.anatomy import Anatomy, ConstantDifference
+from analysis.stages import Difference, Staged
+from audit import examining, stimulus
+from audit.digests import digest
+from audit.examining import ANATOMY, STAGES, Question
+from audit.parting import RUN_UP
+from audit.plan import Cell
+from audit.records import Examination, ExplanationRecord
+from audit.stimulus import Batch
+from audit.store import Store
+from audit.tools import Tools
+
+RULE = "explained-2"
+"""Changes when the same examinations would be read otherwise."""
+
+EXAMINED = 16
+"""States whose steps are looked into; a change that acts in hundreds acts in these alike."""
+
+NUDGES = 4
+
+MOST_CONSTANTS = 8
+"""That are told; all are kept."""
+
+PARTED, LEAST = 1e-10, 1e-16
+"""Trajectories this far apart have parted; what they were apart before counts from here on."""
+
+_CONSTANT = "constant."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedPair:
+    """Two releases that differ on an environment, and the forced states at which they do."""
+
+    older: Cell
+    newer: Cell
+    older_behaviour: str
+    newer_behaviour: str
+    states: NDArray[np.float64]
+    actions: NDArray[Any]
+    """One or more for each state: the step of the last is looked into, the others lead up to it."""
+
+    @property
+    def given(self) -> bytes:
+        """The states with copies of them, nudged by one last place; nothing where there is no state to look at."""
+        if not len(self.states):
+            return b""
+        batch = Batch(starts=self.states, actions=self.actions)
+        copies = stimulus.nudged(batch, NUDGES, 0)
+        actions = np.concatenate([batch.actions, copies.actions])
+        arrays = {"states": np.concatenate([batch.starts, copies.starts]), "actions": actions[:, -1]}
+        return stimulus.packed(arrays | ({"run_up": actions[:, :-1]} if actions.shape[1] > 1 else {}))
+
+    @property
+    def key(self) -> str:
+        """Everything that decides the explanation."""
+        questions = examining.both((self.older, self.newer), self.given)
+        return digest(RULE, *(each.key for each in questions))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why a pair differs."""
+
+    record: ExplanationRecord
+    constants: tuple[ConstantDifference, ...]
+    stages: tuple[Difference, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """In words, for somebody who has to be shown."""
+        record = self.record
+        told = [record.interface] if record.interface else []
+        if record.stage:
+            told.append(f"{record.stage}: {record.fields} (in {record.states} states looked into)")
+        changed = [each.told for each in self.constants if each.kind is anatomy.Kind.CHANGED]
+        return told + changed[:MOST_CONSTANTS]
+
+
+def pair(store: Store, older: Cell, newer: Cell, behaviours: tuple[str, str], beyond: Sequence[int]) -> ChangedPair:
+    """A changed pair with some of the states that show it, evenly out of all of them.
+
+    Where no forced state does, because it takes a warm solver, those shortly before its trajectories part.
+    """
+    given = store.stimulus_of(behaviours[0])
+    chosen = np.array(beyond, dtype=np.int64)
+    if len(chosen) > EXAMINED:
+        chosen = chosen[np.linspace(0, len(chosen) - 1, EXAMINED).astype(np.int64)]
+    if "forced.states" in given and len(chosen):
+        states, actions = given["forced.states"][chosen], given["forced.actions"][chosen]
+    else:
+        states, actions = _before_parting(store, behaviours, given)
+    return ChangedPair(
+        older=older,
+        newer=newer,
+        older_behaviour=behaviours[0],
+        newer_behaviour=behaviours[1],
+        states=states,
+        actions=actions,
+    )
+
+
+def _before_parting(
+    store: Store, behaviours: tuple[str, str], given: Mapping[str, NDArray[Any]]
+) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """A state of each trajectory a few steps before its largest jump apart, with the actions up to and over it."""
+    outputs = [store.outputs(behaviour).get("horizon.state") for behaviour in behaviours]
+    nothing = np.empty((0, 0)), np.empty((0, 1))
+    if any(one is None for one in outputs) or "horizon.states" not in given or "forced.states" not in given:
+        return nothing
+    older, newer = (store.arrays.get(one.digest) for one in outputs if one is not None)
+    if older.shape != newer.shape:
+        return nothing
+    apart = np.nan_to_num(np.abs(older - newer).max(axis=2), nan=0.0)
+    before = np.concatenate([np.zeros((len(apart), 1)), apart[:, :-1]], axis=1)
+    steps = np.argmax(np.where(apart > PARTED, apart / (before + LEAST), 0.0), axis=1)
+    chosen = [each for each in range(len(apart)) if apart[each, steps[each]] > PARTED and steps[each] >= RUN_UP + 1]
+    if not chosen:
+        return nothing
+    states = np.array([older[each, steps[each] - RUN_UP - 1] for each in chosen])
+    actions = np.array([given["horizon.actions"][each, steps[each] - RUN_UP : steps[each] + 1] for each in chosen])
+    return states, actions
+
+
+def explain(pairs: Sequence[ChangedPair], tools: Tools) -> list[Explanation]:
+    """Examine both releases of every pair that is not explained yet, and keep what comes of it."""
+    known = tools.store.explained()
+    missing = [each for each in pairs if known.get((each.older_behaviour, each.newer_behaviour)) != each.key]
+    questions = {
+        question.key: question for each in missing for question in examining.both((each.older, each.newer), each.given)
+    }
+    answers = examining.examine(list(questions.values()), tools)
+    found = []
+    for each in missing:
+        explanation = _explained(each, answers, _interface(each, tools.store))
+        tools.store.put_explanation(explanation.record, explanation.constants, explanation.stages)
+        found.append(explanation)
+    return found
+
+
+def _interface(each: ChangedPair, store: Store) -> str:
+    """What became of the entries of an observation, where there are more or fewer of them."""
+    outputs = [store.outputs(behaviour).get("forced.observation") for behaviour in _behaviours(each)]
+    if any(one is None for one in outputs) or outputs[0].shape == outputs[1].shape:  # type: ignore[union-attr]
+        return ""
+    older, newer = (store.arrays.get(one.digest) for one in outputs if one is not None)
+    told = columns.told(older.reshape(len(older), -1), newer.reshape(len(newer), -1))
+    return f"the observation {told}" if told else ""
+
+
+def _behaviours(each: ChangedPair) -> tuple[str, str]:
+    return each.older_behaviour, each.newer_behaviour
+
+
+def _explained(each: ChangedPair, answers: Mapping[str, Examination], interface: str) -> Explanation:
+    reasons: list[str] = []
+    constants = _constants(each, answers, reasons)
+    differences, unsteady, order = _stages(each, answers, reasons)
+    first = stages.first_stage(differences)
+    return Explanation(
+        record=ExplanationRecord(
+            older_behaviour=each.older_behaviour,
+            newer_behaviour=each.newer_behaviour,
+            environment=each.older.environment.title,
+            key=each.key,
+            states=len(each.states),
+            stage=first[0].stage if first else "",
+            fields=", ".join(difference.told for difference in first),
+            before=stages.before(order, first[0].stage) if first else [],
+            ratio=first[0].ratio if first else None,
+            interface=interface,
+            constants=sum(difference.kind is anatomy.Kind.CHANGED for difference in constants),
+            unsteady=sorted(unsteady),
+            reason="; ".join(dict.fromkeys(reasons)),
+        ),
+        constants=tuple(constants),
+        stages=tuple(differences),
+    )
+
+
+def _constants(each: ChangedPair, answers: Mapping[str, Examination], reasons: list[str]) -> list[ConstantDifference]:
+    found = [_answer(Question(cell=cell, task=ANATOMY), answers, reasons) for cell in (each.older, each.newer)]
+    older, newer = (_anatomy(one) if one is not None else None for one in found)
+    return anatomy.differences(older, newer) if older is not None and newer is not None else []
+
+
+def _anatomy(answer: Examination) -> Anatomy:
+    return Anatomy(
+        arrays={name.removeprefix(_CONSTANT): array for name, array in answer.arrays.items()},
+        names=answer.meta["names"],
+        texts=answer.meta["texts"],
+    )
+
+
+def _stages(
+    each: ChangedPair, answers: Mapping[str, Examination], reasons: list[str]
+) -> tuple[list[Difference], set[str], Sequence[str]]:
+    """What differs, what does not reproduce itself, and all that was looked at in its order."""
+    if not len(each.states):
+        reasons.append("no step shows it: it is in resets or spaces")
+        return [], set(), ()
+    asked = [
+        [Question(cell=cell, task=STAGES, given=each.given, again=again) for again in (False, True)]
+        for cell in (each.older, each.newer)
+    ]
+    found = [[_answer(question, answers, reasons) for question in side] for side in asked]
+    read = [[_staged(one) for one in side if one is not None] for side in found]
+    if any(len(side) < 2 for side in read):
+        return [], set(), ()
+    unsteady = {name for first, again in read for name in stages.unsteady(first, again)}
+    older, newer = (side[0] for side in read)
+    return stages.differences(older, newer, len(each.states), unsteady), unsteady, older.order
+
+
+def _staged(answer: Examination) -> Staged:
+    return Staged(arrays=answer.arrays, order=answer.meta["order"], dtypes=answer.meta.get("dtypes", {}))
+
+
+def _answer(question: Question, answers: Mapping[str, Examination], reasons: list[str]) -> Examination | None:
+    """What was answered, where it was; otherwise the reason is noted."""
+    found = answers.get(question.key)
+    if found is None:
+        reasons.append(f"{question.identifier} left no answer")
+    elif found.status != "ok":
+        reasons.append(f"{question.identifier}: {found.reason}")
+        return None
+    return found
