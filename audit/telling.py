@@ -207,7 +207,7 @@ def _short(stage: str, fields: str, interface: str, constants: int, first: str |
     if stage:
         parts.append(f"first differs in {stage}: {fields}")
     if constants and first:
-        parts.append(first + (f" and {constants - 1} more constants" if constants > 1 else ""))
+        parts.append(first + (f" and {constants - 1} more" if constants > 1 else ""))
     return "; ".join(parts)
 
 
