@@ -124,10 +124,10 @@ def matrix(
     Raises:
         UsageError: with what is wrong in it.
     """
-    names = [row["id"] for row in releases]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"both are {name}: there is nothing between a release and itself")
+    ids = [row["id"] for row in releases]
+    for each in ids:
+        if ids.count(each) > 1:
+            raise UsageError(f"both are {each}: there is nothing between a release and itself")
     data = {
         "name": name,
         "python": python or next((row["python"] for row in releases if row.get("python")), None) or this_python(),
@@ -139,7 +139,7 @@ def matrix(
     try:
         made = Matrix.model_validate(data)
     except ValidationError as error:
-        told = [str(each["msg"]).removeprefix("Value error, ") for each in error.errors()]
-        raise UsageError(told[0]) from None  # the others may only follow from it
+        first = error.errors()[0]  # the others may only follow from it
+        raise UsageError(str(first["msg"]).removeprefix("Value error, ")) from None
     text = json.dumps(data, indent=1, default=str) + "\n"  # JSON is YAML
     return MatrixFile(path=Path.cwd() / name, text=text, matrix=made, lines={(): 1})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 from pydantic import ValidationError
 
@@ -156,20 +157,12 @@ class Search:
 
 
 def moved(request: ReleaseRequest, package: str, version: str) -> ReleaseRequest:
-    """The same release with a package at another version."""
-    pinned = f"{package}=={version}"
-    requires = tuple(pinned if releases.names(text, package) else text for text in request.requires)
-    if pinned not in requires:
-        requires = (*requires, pinned)
-    return ReleaseRequest(
-        id=f"{package}-{version}",
-        requires=requires,
-        pins=request.pins,
-        python=request.python,
-        exclude_newer=request.exclude_newer,
-        series=request.series,
-        edits=request.edits,
-    )
+    """The same release with a package at another version, and with the extras that were asked of it."""
+    own = [Requirement(text) for text in request.requires if releases.names(text, package)]
+    beside = [text for text in request.requires if not releases.names(text, package)]
+    extras = ",".join(sorted({extra for each in own for extra in each.extras}))
+    pinned = f"{package}[{extras}]=={version}" if extras else f"{package}=={version}"
+    return replace(request, id=f"{package}-{version}", requires=(pinned, *beside))
 
 
 def versions(

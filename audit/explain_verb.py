@@ -45,7 +45,8 @@ def explain(
     with Store(database) as store:
         tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=300.0)
         rows = [
-            adhoc.stored_row(store, text) or adhoc.release_row(text.split(), beside, day.date() if day else None)
+            adhoc.stored_row(store, text, environment.partition("=")[0])
+            or adhoc.release_row(text.split(), beside, day.date() if day else None)
             for text in (older, newer)
         ]
         apart = adhoc.told_apart(rows, [environment])
