@@ -118,8 +118,11 @@ def relative(one: Array, other: Array) -> float:
 
 
 def _changed(name: str, entry: str, one: Array, other: Array) -> ConstantDifference:
+    """With as many digits as it takes to tell the two apart."""
+    digits = next((each for each in (6, 12) if _shown(one, each) != _shown(other, each)), 17)
+    older, newer = _shown(one, digits), _shown(other, digits)
     return ConstantDifference(
-        kind=Kind.CHANGED, field=name, entry=entry, older=_shown(one), newer=_shown(other), size=relative(one, other)
+        kind=Kind.CHANGED, field=name, entry=entry, older=older, newer=newer, size=relative(one, other)
     )
 
 
@@ -159,7 +162,7 @@ def _renamed(older: Anatomy, newer: Anatomy, gone: set[str], new: set[str]) -> d
 _LONGEST = 6
 
 
-def _shown(value: Array) -> str:
+def _shown(value: Array, digits: int = 6) -> str:
     flat = np.asarray(value).ravel()
-    told = " ".join(f"{each:.6g}" for each in flat[:_LONGEST].tolist())
+    told = " ".join(f"{each:.{digits}g}" for each in flat[:_LONGEST].tolist())
     return told + (" …" if flat.size > _LONGEST else "")

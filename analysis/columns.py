@@ -32,6 +32,11 @@ def told(older: Array, newer: Array) -> str:
     return "; ".join(parts)
 
 
+def permuted(older: Array, newer: Array) -> bool:
+    """Whether the newer entries are the older ones, in another order or the same."""
+    return bool(len(_matched(older, newer)) == older.shape[1] == newer.shape[1])
+
+
 def _matched(older: Array, newer: Array) -> dict[int, int]:
     """Each older entry with the first newer one of the same values that is not taken, its own place preferred."""
     taken: set[int] = set()

@@ -26,7 +26,7 @@ from audit.stimulus import Batch
 from audit.store import Store
 from audit.tools import Tools
 
-RULE = "explained-2"
+RULE = "explained-3"
 """Changes when the same examinations would be read otherwise."""
 
 EXAMINED = 16
@@ -154,13 +154,16 @@ def explain(pairs: Sequence[ChangedPair], tools: Tools) -> list[Explanation]:
 
 
 def _interface(each: ChangedPair, store: Store) -> str:
-    """What became of the entries of an observation, where there are more or fewer of them."""
+    """What became of the entries of an observation, where there are more or fewer of them, or all are elsewhere."""
     outputs = [store.outputs(behaviour).get("forced.observation") for behaviour in _behaviours(each)]
-    if any(one is None for one in outputs) or outputs[0].shape == outputs[1].shape:  # type: ignore[union-attr]
+    if any(one is None for one in outputs):
         return ""
     older, newer = (store.arrays.get(one.digest) for one in outputs if one is not None)
-    told = columns.told(older.reshape(len(older), -1), newer.reshape(len(newer), -1))
-    return f"the observation {told}" if told else ""
+    flat = older.reshape(len(older), -1), newer.reshape(len(newer), -1)
+    told = columns.told(*flat)
+    if flat[0].shape == flat[1].shape and not columns.permuted(*flat):
+        return ""  # entries of other values are no change of the interface
+    return f"the observation's {told}" if told.startswith("entr") else f"the observation {told}" if told else ""
 
 
 def _behaviours(each: ChangedPair) -> tuple[str, str]:
