@@ -30,7 +30,7 @@ from audit.plan import Cell
 from audit.stimulus import Stimulus
 from audit.store import Store
 from audit.venvs import Recipe
-from bench import algebra
+from bench import algebra, stages
 
 HERE = Path(__file__).parent
 WALL_TARGET = 0.45
@@ -74,6 +74,7 @@ def main() -> None:
         forced = {title: forced_steps(each) for title, each in prepared.drawn.items()}
         compare_steps("trajectories", horizons, STEPS_TARGET, prepared, Path(folder), screen)
         compare_steps("forced steps", forced, FORCED_TARGET, prepared, Path(folder), screen)
+        stages.compare(prepared.cells, prepared.drawn, screen)
         compare_doubling(Path(folder), arguments.rounds, screen)
 
 
