@@ -31,7 +31,7 @@ from audit.tools import Tools
 
 Floats = NDArray[np.float64]
 
-RULE = "laws-2"
+RULE = "laws-3"
 """Changes when screening or attribution would come to another answer on the same data."""
 
 

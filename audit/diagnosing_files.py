@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from analysis.algebra import diagnosis, dictionaries, screening
 from analysis.algebra.attribution import Attribution
 from analysis.algebra.errors import BadData
-from analysis.algebra.reference import Kind, ReferenceSet
+from analysis.algebra.reference import Kind, Law, ReferenceSet
 from analysis.algebra.screening import Screen, Unit
 from audit import trajectory_files
 from audit.errors import UsageError
@@ -22,9 +22,10 @@ from audit.trajectory_files import Columns
 Floats = NDArray[np.float64]
 
 ALONE = 1e-6
-"""From this on a vanishing law is broken, where there is nothing to hold it against. Observations in single precision
-leave 4e-8 of an identity between a sine and a cosine; the smallest fault of the paper's catalogue, a fingertip that is
-a millimetre too high, leaves 1e-3."""
+"""From this on a vanishing law is broken, where there is nothing to hold it against: beside the size of its terms, so
+that units do not matter, or as it is where there is but one term. Observations in single precision leave 4e-8 of an
+identity between a sine and a cosine; the smallest fault of the paper's catalogue, a fingertip that is a millimetre too
+high, leaves 1e-3."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +86,11 @@ def diagnose(reference: ReferenceFile, tested: Path, against: Path | None, unit:
             f"so few trajectories cannot show more than p = {found.screen.attainable:.2g}, so nothing can be called "
             "broken: give eight or more of each"
         )
+    if found.screen is not None and found.screen.left_out:
+        notes.append(
+            f"{found.screen.left_out} trajectories are less than half as long as the others, and are left out of the "
+            "comparison"
+        )
     return Diagnosed(
         laws=_lines(laws, samples[tested], found.screen), attributions=found.attributions, notes=tuple(notes)
     )
@@ -124,7 +130,7 @@ def _lines(laws: ReferenceSet, samples: Sequence[Floats], screen: Screen | None)
                 against=None,
                 ratio=None,
                 p=None,
-                said=_alone(law.kind, float(found.absolute[:, place].max())),
+                said=_alone(law, float(found.absolute[:, place].max()), float(found.relative[:, place].max())),
             )
             for place, law in enumerate(laws.laws)
         )
@@ -142,8 +148,9 @@ def _lines(laws: ReferenceSet, samples: Sequence[Floats], screen: Screen | None)
     )
 
 
-def _alone(kind: Kind, largest: float) -> str:
+def _alone(law: Law, absolute: float, relative: float) -> str:
     """Without another system to hold it against, only a vanishing law can be called broken, and only by its size."""
-    if kind is Kind.CONSERVED:
+    if law.kind is Kind.CONSERVED:
         return "how much is too much needs another system: --against"
-    return f"broken by {largest:.2g}" if largest > ALONE else f"holds to {largest:.2g}"
+    decides = relative if len(law.template.terms()) > 1 else absolute
+    return f"broken by {absolute:.2g}" if decides > ALONE else f"holds to {absolute:.2g}"

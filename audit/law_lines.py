@@ -57,7 +57,8 @@ def _line(pair: Pair, shown: Iterable[_Shown], causes: _Causes) -> str:
             parts.append(": ".join(filter(None, (f"{where}{told}", cause))))
     if parts:
         return "; ".join(parts)
-    return "laws that hold in both: " + ", ".join(dict.fromkeys(each.law for each in rows))
+    kept = "neither breaks what the other keeps: " + ", ".join(dict.fromkeys(each.law for each in rows))
+    return "; ".join([kept, *causes.that_differ(pair, rows)])
 
 
 def _unheld(store: Store, run_id: str) -> list[tuple[Pair, str]]:
@@ -121,31 +122,42 @@ def _screenings(store: Store, run_id: str) -> list[_Shown]:
 class _Causes:
     """What attribution said."""
 
-    explanations: dict[str, str]
-    """By behaviour: the constant that leaves least of a law unexplained."""
+    explanations: dict[tuple[str, str, str], str]
+    """By behaviour, reference set and law: the constants that leave least of it unexplained."""
     verdicts: dict[tuple[str, str, str], str]
-    """By behaviour, reference set and law."""
+    """By the same."""
 
     @classmethod
     def of(cls, store: Store) -> _Causes:
         """All that is known."""
         found = store.query(
-            "SELECT behaviour, arg_min(explanation, residual) FROM internal.attributions"
+            "SELECT behaviour, laws, law, arg_min(explanation, residual) FROM internal.attributions"
             " WHERE verdict = ? GROUP BY ALL",
             [str(Verdict.PARAMETER_FAULT)],
         )
         rows = store.query("SELECT behaviour, laws, law, verdict FROM internal.attributions").rows
         return cls(
-            explanations=dict(found.rows),
+            explanations={(behaviour, laws, law): told for behaviour, laws, law, told in found.rows},
             verdicts={(behaviour, laws, law): verdict for behaviour, laws, law, verdict in rows},
         )
 
     def of_breaking(self, shown: _Shown) -> str:
         """Why a release breaks a law; nothing where the law has no constants."""
-        if shown.behaviour in self.explanations:
-            return self.explanations[shown.behaviour]
-        verdict = self.verdicts.get((shown.behaviour, shown.laws, shown.law))
-        return _SAID.get(verdict or "", "")
+        key = shown.behaviour, shown.laws, shown.law
+        return self.explanations.get(key) or _SAID.get(self.verdicts.get(key, ""), "")
+
+    def that_differ(self, pair: Pair, rows: Iterable[_Shown]) -> list[str]:
+        """Constants of which both releases are wrong, each in its own way: neither keeps the law."""
+        told: dict[tuple[str, str], dict[str, str]] = {}
+        for each in rows:
+            explanation = self.explanations.get((each.behaviour, each.laws, each.law))
+            if explanation:
+                told.setdefault((each.laws, each.law), {})[each.tested] = explanation
+        return [
+            f"{law}: in {pair[1]} {by[pair[1]]}, in {pair[2]} {by[pair[2]]}"
+            for (_, law), by in told.items()
+            if len(set(by.values())) == 2
+        ]
 
 
 _SAID = {

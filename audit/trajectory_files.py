@@ -1,7 +1,8 @@
 """Trajectories from anywhere: npz, Parquet, or a Minari data set. Each comes out as columns by name.
 
 - ``npz``: ``observation``, ``state``, ``action``, singular or plural, of shape (samples, entries) for one trajectory or
-  (trajectories, samples, entries) for several. Other arrays are columns of their own name, if they are as long.
+  (trajectories, samples, entries) for several. Other arrays are columns of their own name, if they are numbers and as
+  long.
 - ``parquet``: a row a sample, a column an entry (``observation_0``, ``observation_1``, …) or a list of entries
   (``observation``). A column ``trajectory`` (or ``episode``) tells them apart, ``step`` orders them.
 - a Minari data set: its folder, or the ``main_data.hdf5`` in it.
@@ -51,9 +52,16 @@ def read(path: Path) -> list[Columns]:
 
 
 def _npz(path: Path) -> list[Columns]:
-    arrays = {_SINGULAR.get(name, name): _numbers(name, array, path) for name, array in _arrays(path).items()}
-    if not arrays:
+    named = {_SINGULAR.get(name, name): (name, array) for name, array in _arrays(path).items()}
+    arrays = {
+        name: _numbers(title, array, path)
+        for name, (title, array) in named.items()
+        if name in _SINGULAR.values() or _is_numeric(array)
+    }
+    if not named:
         raise UsageError(f"{path} is empty")
+    if not arrays:
+        raise UsageError(f"{path} is not a file with arrays of numbers")
     several = [array for array in arrays.values() if array.ndim == 3]
     count = len(several[0]) if several else 1
     if any(len(array) != count for array in several):
@@ -92,10 +100,14 @@ def _samples(array: Floats) -> Floats:
     return array.reshape(len(array), math.prod(array.shape[1:]))
 
 
+def _is_numeric(array: Any) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype.kind in "biuf" and array.ndim > 0
+
+
 def _numbers(name: str, array: Any, path: Path) -> Floats:
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or not array.ndim:
+    if not _is_numeric(array):
         raise UsageError(f"{name} in {path} is not an array of numbers")
-    return array.astype(np.float64)
+    return np.asarray(array, dtype=np.float64)
 
 
 def _parquet(path: Path) -> list[Columns]:
@@ -168,7 +180,7 @@ def _number(name: str) -> int:
 
 
 def _episode(group: Any, name: str, path: Path) -> Columns:
-    observations = group.get("observations")
+    observations = group.get("observations") if hasattr(group, "get") else None
     if observations is None or not hasattr(observations, "shape"):
         raise UsageError(f"{name} of {path} has no observations that are one array")
     columns = {"observation": _samples(_numbers(f"observations of {name}", np.asarray(observations), path))}

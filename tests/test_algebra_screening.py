@@ -227,3 +227,41 @@ def test_p_is_spread_evenly_between_systems_that_are_the_same() -> None:
     values = [p_value(drawn(6, seed), drawn(6, seed + 10_000)) for seed in range(500)]
     for level in (0.01, 0.05, 0.2, 0.5):
         assert abs(sum(p <= level for p in values) - 500 * level) <= 4 * math.sqrt(500 * level * (1 - level))
+
+
+def drifting(seed: int, drift: float, noise: float = 0.0) -> list[Floats]:
+    """Eight circles that widen, each at its own pace."""
+    paces = np.random.default_rng(100 + seed).uniform(0.5, 1.5, (8, 1)) * drift
+    wider = 1 + paces * np.linspace(0, 1, 50)
+    return [
+        each * np.array([[1, 1, 1]]) * factor[:, None]
+        for each, factor in zip(orbits(noise=noise, seed=seed), wider, strict=True)
+    ]
+
+
+def test_one_trajectory_of_each_shows_nothing_of_what_is_conserved() -> None:
+    """Its parts are not drawn anew: a healthy pair of other drifts would be told apart by them."""
+    found = screening.screen(CIRCLE, drifting(0, 1e-6)[:1], drifting(1, 1e-3)[:1])
+    assert (found.broken, found.attainable) == ((), 1.0)
+
+
+def test_single_precision_is_no_difference_from_double() -> None:
+    single = [each.astype(np.float32).astype(np.float64) for each in orbits(seed=1)]
+    assert screening.residuals(CIRCLE, single).absolute.max() > FLOOR
+    assert screening.screen(CIRCLE, orbits(), single).broken == ()
+    wider = [each.astype(np.float32).astype(np.float64) for each in orbits(radius=1 + 1e-5, seed=1)]
+    assert screening.screen(CIRCLE, orbits(), wider).broken == ("norm",)
+
+
+def test_a_short_episode_does_not_hide_a_drift() -> None:
+    healthy, faulty = drifting(0, 1e-4, noise=1e-5), drifting(1, 1e-2, noise=1e-5)
+    assert "radius" in screening.screen(CIRCLE, healthy, faulty).broken
+    found = screening.screen(CIRCLE, [healthy[0][:3], *healthy[1:]], [faulty[0][:2], *faulty[1:]])
+    assert "radius" in found.broken
+    assert found.left_out == 2
+
+
+def test_what_vanishes_is_held_against_whole_trajectories() -> None:
+    half = [each[:30] if place % 2 else each for place, each in enumerate(orbits(noise=1e-4))]
+    late = [each + np.where(np.arange(50)[:, None] > 40, [0, 0, 1e-3], 0) for each in orbits(noise=1e-4, seed=1)]
+    assert screening.screen(CIRCLE, half, late).broken == ("height",)

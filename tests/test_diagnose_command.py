@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -212,13 +213,58 @@ def diagnosed(path: Path, reference: str = "acrobot", against: Path | None = Non
 
 
 def test_the_file_that_is_wrong_is_the_one_that_is_named(tmp_path: Path, files: Files) -> None:
-    few = saved(tmp_path, "few", reacher_samples(count=5)[0])
     saved(tmp_path, "lone", acrobot()[0, :1])
     for tested, against in ((files.healthy, tmp_path / "lone.npz"), (tmp_path / "lone.npz", files.healthy)):
         with pytest.raises(UsageError, match=r"lone\.npz: trajectory 0 has 1 samples"):
             diagnosed(tested, against=against)
-    with pytest.raises(UsageError, match=r"few\.npz: 5 samples are too few for \d+ terms"):
-        diagnosed(few, "reacher-v4")
+
+
+def test_too_few_samples_to_read_a_constant_off_are_enough_to_hold_laws_against(tmp_path: Path) -> None:
+    found = diagnosed(saved(tmp_path, "few", reacher_samples(count=5)[0]), "reacher-v4")
+    assert all(line.said.startswith("holds to") for line in found.laws)
+    assert all("5 samples are too few for" in each.told for each in found.attributions)
+    assert found.attributions
+
+
+def test_a_world_model_that_explodes_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"huge\.npz: trajectory 0 reaches \d\.\de\+\d+, which is no state of a system"
+    ):
+        diagnosed(saved(tmp_path, "huge", 1e200 * acrobot()))
+
+
+def test_units_do_not_make_a_law_broken(tmp_path: Path) -> None:
+    laws = tmp_path / "millimetres.yaml"
+    laws.write_text(
+        "name: mm\nenvironments: [x]\nvariables: {x: 'observation[0]', y: 'observation[1]'}\n"
+        "laws: {circle: {vanishes: x**2 + y**2 - 1000000}}\n"
+    )
+    angle = np.linspace(0, 6, 400)
+    single = (1000 * np.stack([np.cos(angle), np.sin(angle)], axis=-1)).astype(np.float32).astype(np.float64)
+    assert not diagnosed(saved(tmp_path, "mm", single), str(laws)).found
+    assert diagnosed(saved(tmp_path, "wide", 1.001 * single), str(laws)).found
+
+
+def test_what_else_a_file_holds_does_not_matter(tmp_path: Path) -> None:
+    np.savez(tmp_path / "more.npz", observation=acrobot(), dt=0.005, env_id="Acrobot-v1")
+    assert not diagnosed(tmp_path / "more.npz").found
+    np.savez(tmp_path / "text.npz", observation=np.array(["a", "b"]))
+    with pytest.raises(UsageError, match=r"observation in .* is not an array of numbers"):
+        diagnosed(tmp_path / "text.npz")
+
+
+def test_an_episode_that_ended_early_is_left_out_and_told(tmp_path: Path) -> None:
+    rows = [(episode, step, *values) for episode, each in enumerate(acrobot()) for step, values in enumerate(each)]
+    rows = [row for row in rows if row[0] != 0 or row[1] < 3]
+    given = np.array(rows)
+    names = ["episode", "step", *(f"observation_{place}" for place in range(given.shape[1] - 2))]
+    path = tmp_path / "ended.parquet"
+    table = ", ".join(f"c{place} AS {name}" for place, name in enumerate(names))
+    csv = tmp_path / "ended.csv"
+    np.savetxt(csv, given, delimiter=",", header=",".join(f"c{place}" for place in range(len(names))), comments="")
+    duckdb.sql(f"COPY (SELECT {table} FROM read_csv('{csv}')) TO '{path}' (FORMAT parquet)")
+    found = diagnosed(path, against=path)
+    assert any(note.startswith("2 trajectories are less than half as long as the others") for note in found.notes)
 
 
 def test_too_short_for_laws_without_constants(tmp_path: Path) -> None:

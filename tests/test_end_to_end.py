@@ -318,7 +318,7 @@ def test_an_added_release_is_the_only_one_dumped(audited: Audited) -> None:
 def test_a_generated_row_lists_the_versions_of_the_index(audited: Audited) -> None:
     row = {"package": "tinysim", "versions": ">=1.0,<1.4", "pins": release("1.0")["pins"]}
     matrix = write_matrix(audited.program.folder / "generated.yaml", [row], [SPRING])
-    finished = audited.again(matrix)
+    finished = audited.program("run", matrix, "--db", audited.database)
     assert finished.code == 0, finished.stderr
     found = rows(audited.database, "SELECT release FROM releases WHERE matrix = 'generated' ORDER BY position")
     assert found == [("tinysim-1.0",), ("tinysim-1.1",), ("tinysim-1.2",), ("tinysim-1.3",)]

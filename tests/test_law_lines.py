@@ -111,7 +111,22 @@ def test_where_no_law_broke_those_that_hold_are_told(changed: Store) -> None:
             for setting in ("shipped", "dt = 0.005")
         ]
     )
-    assert line(changed) == "laws that hold in both: energy, unit norm"
+    assert line(changed) == "neither breaks what the other keeps: energy, unit norm"
+
+
+def test_constants_of_which_both_are_wrong_are_told_where_they_differ(changed: Store) -> None:
+    changed.put_screenings([screening(tested=tested, **HOLDS) for tested in (NEW, OLD)])
+    changed.put_attributions([attribution(), attribution(behaviour=OLD, explanation="m is 1.31, specified 1")])
+    assert line(changed) == (
+        "neither breaks what the other keeps: energy"
+        "; energy: in old m is 1.31, specified 1, in new m is 1.3, specified 1"
+    )
+
+
+def test_a_law_is_not_explained_by_the_constants_of_another(changed: Store) -> None:
+    changed.put_screenings([screening(law="height")])
+    changed.put_attributions([attribution()])
+    assert line(changed) == "height broken, ratio 1.23e+07, p 7.8e-05"
 
 
 def test_the_older_release_may_be_the_one_that_is_wrong(changed: Store) -> None:
@@ -153,9 +168,9 @@ def test_the_explanation_that_leaves_least_is_told(changed: Store) -> None:
     changed.put_screenings([screening()])
     changed.put_attributions(
         [
-            attribution(laws="coarse", explanation="m is 1.29, specified 1", residual=1e-4),
+            attribution(setting="coarse", explanation="m is 1.29, specified 1", residual=1e-4),
             attribution(),
-            attribution(laws="other", explanation="l is 3, specified 1", residual=1e-6),
+            attribution(laws="other", explanation="l is 3, specified 1", residual=1e-12),
         ]
     )
     assert line(changed).endswith(": m is 1.3, specified 1")

@@ -102,8 +102,12 @@ def test_an_npz_with_objects_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [np.array(["a", "b"]), np.array(1.0), np.zeros(2, complex)])
-def test_an_array_of_something_else_is_refused_by_name(tmp_path: Path, value: NDArray[Any]) -> None:
-    refused(npz(tmp_path, observation=OBSERVATION[0], odd=value), "odd in ")
+def test_an_array_of_something_else_is_no_column_and_refused_only_where_it_is_asked_for(
+    tmp_path: Path, value: NDArray[Any]
+) -> None:
+    (found,) = trajectory_files.read(npz(tmp_path, observation=OBSERVATION[0], odd=value))
+    assert_columns(found, {"observation": OBSERVATION[0]})
+    refused(npz(tmp_path, observation=value), "observation in ")
 
 
 def test_an_empty_npz_is_refused(tmp_path: Path) -> None:
@@ -330,6 +334,12 @@ def test_a_file_that_is_no_hdf5_is_refused(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"data{suffix}"
     path.write_text("not HDF5")
     refused(path, f"data{suffix} cannot be read: ")
+
+
+def test_an_episode_that_is_an_array_is_refused(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "main_data.hdf5", "w") as file:
+        file["episode_0"] = np.zeros(3)
+    refused(tmp_path, "episode_0 of ")
 
 
 def test_without_h5py_a_data_set_is_refused_and_told_what_to_install(

@@ -2,8 +2,10 @@
 
 A recovered law carries an arbitrary scale and, where it is conserved, an arbitrary constant. So a template is fitted
 modulo both. One constant is freed at a time, because real mistakes are few; then two, where one does not explain the
-data, so that a second wrong constant is not concealed by the first. It names no constant where none explains the law,
-and none where the specification explains it as well.
+data, so that a second wrong constant is not concealed by the first, nor two small errors by a specification that is no
+worse than any single constant. It names no constant where none explains the law, and none where the specification
+explains it as well. It does not decide whether the constants that it left alone are right: what enters a law in the
+same way is told apart by no data, and three wrong constants are explained by none.
 """
 
 from __future__ import annotations
@@ -110,19 +112,35 @@ def attribute(
     singles = sorted((template.fit([name]) for name in law.parameters), key=_residual)
     specification = template.residual({})
     best = max(singles[0].residual, _EXACT)
-    if best <= FITS and specification <= SEPARATED * best:
-        reason = "the specified values explain it as well as any other"
-        return _verdict(law, Verdict.CONSISTENT, found, reason, singles, specification)
     pairs = _pairs(template, law.parameters, best)
     if pairs:
         reason = "two constants explain it, and no single one does"
         return _verdict(law, Verdict.PARAMETER_FAULT, found, reason, singles, specification, pairs)
+    if specification <= min(FITS, SEPARATED * best):
+        reason = "the specified values explain it as well as any other"
+        return _verdict(law, Verdict.CONSISTENT, found, reason, singles, specification)
     if best > FITS:
         reason = f"the best single constant, {singles[0].values[0].parameter}, leaves {best:.2g} of it"
         return _verdict(law, Verdict.NOT_EXPLICABLE, found, reason, singles, specification)
+    if specification <= SEPARATED * best:
+        reason = f"the specified values leave {specification:.2g} of it, and no constant much less"
+        return _verdict(law, Verdict.NOT_EXPLICABLE, found, reason, singles, specification)
     explaining = [each for each in singles if each.residual <= SEPARATED * best]
-    reason = "one constant explains it" if len(explaining) == 1 else "these constants enter the law in the same way"
+    reason = "one constant explains it" if len(explaining) == 1 else "these data cannot tell the constants apart"
     return _verdict(law, Verdict.PARAMETER_FAULT, found, reason, singles, specification, explaining)
+
+
+def unread(law: Law, why: str) -> Attribution:
+    """Of a law that could not be read off the data at all."""
+    return Attribution(
+        law=law.name,
+        verdict=Verdict.NOT_EXPLICABLE,
+        explanations=(),
+        hypotheses=(),
+        gap=float("nan"),
+        specification=float("nan"),
+        reason=f"it cannot be read off these data: {why}",
+    )
 
 
 def _verdict(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from analysis.algebra import attribution, recovery, screening
 from analysis.algebra.attribution import Attribution
+from analysis.algebra.errors import BadData
 from analysis.algebra.ideals import Ideal
 from analysis.algebra.polynomials import narrowed, polynomial_ring
 from analysis.algebra.recovery import Recovered
@@ -57,8 +58,11 @@ def diagnose(
 
 
 def attribute(laws: ReferenceSet, law: Law, trajectories: Sequence[Floats], lag: int | None = None) -> Attribution:
-    """Recover one law from trajectories and say which constant it speaks of."""
-    known, found = recover(laws, law, trajectories, lag)
+    """Recover one law from trajectories and say which constant it speaks of; or that they are too few to say."""
+    try:
+        known, found = recover(laws, law, trajectories, lag)
+    except BadData as error:
+        return attribution.unread(law, str(error))
     return attribution.attribute(law, laws.parameters, known, found)
 
 

@@ -31,6 +31,9 @@ so that the way back is exact."""
 _CONSTANT = 1e-9
 """A variable that varies by less than this beside its size is constant: rounding must not come to fill an interval."""
 
+LARGEST = 1e20
+"""Of a sample: the squares of a polynomial of degree seven are numbers up to it."""
+
 
 def checked(trajectories: Sequence[Floats], variables: int, least: int = 2) -> None:
     """Refuse what no dictionary can be evaluated on.
@@ -48,6 +51,8 @@ def checked(trajectories: Sequence[Floats], variables: int, least: int = 2) -> N
         if not np.isfinite(trajectory).all():
             row = int(np.flatnonzero(~np.isfinite(trajectory).all(axis=1))[0])
             raise BadData(f"trajectory {number} is not a number at sample {row}")
+        if np.abs(trajectory).max() > LARGEST:
+            raise BadData(f"trajectory {number} reaches {np.abs(trajectory).max():.1e}, which is no state of a system")
 
 
 def differences(trajectories: Sequence[Floats], exponents: Exponents, lag: int = 1) -> Floats:

@@ -30,14 +30,23 @@ ALPHA = 0.01
 
 FLOOR = 1e-8
 """Residuals that are all below this, in the law's own units, are not compared: a rank test has no scale and would tell
-two systems apart by their seventeenth digit. Single precision leaves 1.7e-8 of an identity between a sine and a cosine,
-observations of MuJoCo that are read in the middle of a step 1e-8. A true violation below it is not seen."""
+two systems apart by their seventeenth digit. Observations of MuJoCo that are read in the middle of a step leave 1e-8. A
+true violation below it is not seen."""
+
+SINGLE_FLOOR = 4 * float(np.finfo(np.float32).eps)
+"""The same beside the size of the law's terms, where the samples of either side are numbers of single precision: a term
+of degree four is rounded four times."""
 
 BLOCKS = 32
 """Of all trajectories of a system together, where blocks are the unit."""
 
 CHUNKS = 8
-"""Into which each side is cut where both are a single array of samples, and trajectories are the unit."""
+"""Into which each side is cut where both are a single array of samples, trajectories are the unit and no law is
+conserved. Along one trajectory what drifts is not drawn anew from chunk to chunk, so there it is one unit."""
+
+SHORTEST = 0.5
+"""Of the usual length: shorter trajectories are left out where a law is conserved, because all are cut to the shortest
+that stays."""
 
 _MOST_SPLITS = 200_000
 """Splits that are enumerated; eight trajectories against eight have 12,870. Beyond it they are drawn."""
@@ -79,6 +88,8 @@ class Screen:
     unit: Unit
     attainable: float
     """The smallest corrected p that so few units can give. Where it is not below the level nothing can be found."""
+    left_out: int = 0
+    """Trajectories of both sides that were too short to be held against the others."""
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -102,8 +113,10 @@ def screen(
     """
     for side in (reference, tested):
         dictionaries.checked(side, len(laws.variables))
-    one, other = (_of_units(laws, units) for units in _comparable(laws, reference, tested, unit))
-    raw = p_values(other, one, unit, floor)
+    kept = _of_usual_length(reference, tested) if _conserved(laws).any() else (reference, tested)
+    one, other = _compared(laws, *kept, unit)
+    is_single = any(_is_single(side) for side in kept)
+    raw = p_values(other, one, unit, floor, SINGLE_FLOOR if is_single else 0.0)
     p = np.minimum(1.0, raw * len(laws.laws))
     medians = np.median(one.relative, axis=0), np.median(other.relative, axis=0)
     return Screen(
@@ -120,6 +133,7 @@ def screen(
         ),
         unit=unit,
         attainable=min(1.0, len(laws.laws) * _attainable(len(one.relative), len(other.relative), unit)),
+        left_out=len(reference) + len(tested) - sum(map(len, kept)),
     )
 
 
@@ -154,19 +168,24 @@ def _of_units(laws: ReferenceSet, units: Sequence[Floats]) -> Residuals:
 def batch_residuals(laws: ReferenceSet, units: Floats) -> Residuals:
     """The same of units of one length, all at once: (…, samples, variables) to (…, laws)."""
     values, scales = laws.compiled.on(units)
-    conserved = np.array([law.kind is Kind.CONSERVED for law in laws.laws])
-    centred = values - np.where(conserved, values.mean(axis=-2, keepdims=True), 0.0)
+    centred = values - np.where(_conserved(laws), values.mean(axis=-2, keepdims=True), 0.0)
     absolute = np.sqrt(np.mean(centred**2, axis=-2))
     scale = np.sqrt(np.mean(scales**2, axis=-2))
     return Residuals(relative=np.divide(absolute, scale, out=absolute.copy(), where=scale > 0), absolute=absolute)
 
 
-def p_values(tested: Residuals, reference: Residuals, unit: Unit, floor: float = FLOOR) -> Floats:
+def p_values(
+    tested: Residuals, reference: Residuals, unit: Unit, floor: float = FLOOR, relative_floor: float = 0.0
+) -> Floats:
     """For each law, how likely residuals as large as the tested ones are if both systems are the same; uncorrected."""
     test = _permutation if unit is Unit.TRAJECTORY else _ranks
     p = test(tested.relative, reference.relative)
-    below = (tested.absolute.max(axis=0) <= floor) & (reference.absolute.max(axis=0) <= floor)
-    return np.where(below & (floor > 0), 1.0, p)
+    absolute, relative = (
+        np.maximum(one.max(axis=0), other.max(axis=0))
+        for one, other in ((tested.absolute, reference.absolute), (tested.relative, reference.relative))
+    )
+    below = ((absolute <= floor) & (floor > 0)) | ((relative <= relative_floor) & (relative_floor > 0))
+    return np.where(below, 1.0, p)
 
 
 def _permutation(tested: Floats, reference: Floats) -> Floats:
@@ -217,19 +236,50 @@ def _ratio(tested: float, reference: float) -> float:
     return math.inf if tested > 0 else 1.0
 
 
-def _comparable(
+def _conserved(laws: ReferenceSet) -> NDArray[np.bool_]:
+    return np.array([law.kind is Kind.CONSERVED for law in laws.laws])
+
+
+def _is_single(trajectories: Sequence[Floats]) -> bool:
+    """Whether every number is one of single precision, whatever type it has by now."""
+    return all(np.array_equal(each, each.astype(np.float32)) for each in trajectories)
+
+
+def _of_usual_length(
+    reference: Sequence[Floats], tested: Sequence[Floats]
+) -> tuple[Sequence[Floats], Sequence[Floats]]:
+    """Without those by which all others would be cut to next to nothing; at least half of each side stays."""
+    usual = min(float(np.median([len(each) for each in side])) for side in (reference, tested))
+    one, other = ([each for each in side if len(each) >= SHORTEST * usual] for side in (reference, tested))
+    return one, other
+
+
+def _compared(
     laws: ReferenceSet, reference: Sequence[Floats], tested: Sequence[Floats], unit: Unit
-) -> list[list[Floats]]:
-    """Units of one length on both sides where something is conserved: it drifts further the longer it is watched.
+) -> tuple[Residuals, Residuals]:
+    """Of both sides. What is conserved drifts further the longer it is watched: there all units have one length.
 
     A lone trajectory beside several is one of them: its parts are not what whole ones are.
     """
-    lone = unit is Unit.TRAJECTORY and (len(reference) == 1) != (len(tested) == 1)
-    sides = [list(side) if lone else _units(side, unit) for side in (reference, tested)]
-    if all(law.kind is not Kind.CONSERVED for law in laws.laws):
-        return sides
-    shortest = min(len(each) for side in sides for each in side)
-    return [[each[:shortest] for each in side] for side in sides]
+    conserved = _conserved(laws)
+    whole = unit is Unit.TRAJECTORY and (bool(conserved.any()) or len(reference) > 1 or len(tested) > 1)
+    one, other = (list(side) if whole else _units(side, unit) for side in (reference, tested))
+    lengths = {len(each) for each in (*one, *other)}
+    if not conserved.any() or len(lengths) == 1:
+        return _of_units(laws, one), _of_units(laws, other)
+    first, second = (
+        _merged(conserved, _of_units(laws, [each[: min(lengths)] for each in side]), _of_units(laws, side))
+        for side in (one, other)
+    )
+    return first, second
+
+
+def _merged(chosen: NDArray[np.bool_], these: Residuals, others: Residuals) -> Residuals:
+    """These of the chosen laws, the others of the rest."""
+    return Residuals(
+        relative=np.where(chosen, these.relative, others.relative),
+        absolute=np.where(chosen, these.absolute, others.absolute),
+    )
 
 
 def _units(trajectories: Sequence[Floats], unit: Unit) -> list[Floats]:
