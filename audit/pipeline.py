@@ -158,7 +158,7 @@ def own_laws(file: MatrixFile) -> tuple[ReferenceFile, ...]:
         return ()
     from audit import reference_file
 
-    return tuple(reference_file.read(file.path.parent / name) for name in file.matrix.laws)
+    return reference_file.of_a_matrix([file.path.parent / name for name in file.matrix.laws])
 
 
 def explain(run: RunRecord, cells: Sequence[Cell], drawn: Mapping[str, Drawn], tools: Tools) -> None:

@@ -6,6 +6,7 @@ Those that ship lie in ``matrices/laws``; a user's own have the same form.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -146,6 +147,19 @@ class ReferenceFile:
 def shipped() -> tuple[ReferenceFile, ...]:
     """All that come with the program."""
     return tuple(read(path) for path in sorted(FOLDER.glob("*.yaml")))
+
+
+def of_a_matrix(paths: Sequence[Path]) -> tuple[ReferenceFile, ...]:
+    """Those that a matrix brings beside the shipped ones. What they find is kept by name, so no two have one."""
+    taken = {path.stem: path for path in FOLDER.glob("*.yaml")}
+    found = []
+    for path in paths:
+        each = read(path)
+        if each.laws.name in taken:
+            raise UsageError(f"{path}: {each.laws.name} is the name of another reference set: give it its own")
+        taken[each.laws.name] = path
+        found.append(each)
+    return tuple(found)
 
 
 def find(name: str) -> ReferenceFile:

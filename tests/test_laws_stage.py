@@ -217,6 +217,7 @@ def test_laws_that_are_edited_are_held_against_anew(audited: Audited) -> None:
         (None, "laws/mine.yaml cannot be read: "),
         (ENERGY.replace("v**2/2", "q**2/2"), "laws/mine.yaml: laws.energy, line 5: "),
         (ENERGY.replace("state[1]", "tan(state[1])"), "variables.v, line 3: "),
+        (ENERGY.replace("name: spring", "name: acrobot"), "acrobot is the name of another reference set"),
         (ENERGY + "colour: red\n", "colour, line 10: there is no such key here"),
     ],
 )
