@@ -97,8 +97,9 @@ def as_floats(matrix: Sequence[Sequence[Fraction]]) -> Floats:
 def equality(first: Sequence[PolyElement] | None, second: Sequence[PolyElement] | None) -> Decision:
     """Whether two sets of laws have the same consequences, by reducing each modulo the other.
 
-    Unavailable where one is not there (nothing was recovered) or too large to be computed. It decides whether the
-    polynomials say the same; not whether they say everything about a system, nor whether they are right.
+    Unavailable where one is not there (nothing was recovered), where a degree is beyond ``LARGEST_DEGREE`` or memory
+    does not suffice. Time is not limited: a basis of few polynomials in six variables may take minutes. It decides
+    whether the polynomials say the same; not whether they say everything about a system, nor whether they are right.
     """
     if not first or not second:
         return Decision.UNAVAILABLE
