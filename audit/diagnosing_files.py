@@ -74,6 +74,12 @@ def diagnose(reference: ReferenceFile, tested: Path, against: Path | None, unit:
         has, only = _why_unfit(trajectories[unfit], reference.row.coast)
         notes.append(f"{unfit} has {has}, and {left} is conserved only {only}: left out")
         laws = replace(laws, laws=tuple(law for law in laws.laws if law.kind is not Kind.CONSERVED))
+    elif left:
+        notes += [
+            f"{path} has no actions: it is taken to be driven by nothing, or {left} would not be conserved"
+            for path in files
+            if not any("action" in columns for columns in trajectories[path])
+        ]
     if not laws.laws:
         raise UsageError(f"no law of {laws.name} can be held against {tested}: {notes[0]}")
     samples = {path: _samples(path, laws, trajectories[path]) for path in files}

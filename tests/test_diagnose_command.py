@@ -226,6 +226,13 @@ def test_too_few_samples_to_read_a_constant_off_are_enough_to_hold_laws_against(
     assert found.attributions
 
 
+def test_data_without_actions_are_taken_as_undriven_and_told_so(tmp_path: Path) -> None:
+    silent = diagnosed(saved(tmp_path, "silent", acrobot()))
+    assert any("has no actions: it is taken to be driven by nothing" in note for note in silent.notes)
+    np.savez(tmp_path / "coasting.npz", observation=acrobot(), action=np.ones((*acrobot().shape[:2], 1)))
+    assert not diagnosed(tmp_path / "coasting.npz").notes
+
+
 def test_a_world_model_that_explodes_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(
         UsageError, match=r"huge\.npz: trajectory 0 reaches \d\.\de\+\d+, which is no state of a system"
