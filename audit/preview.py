@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit import attachments, drawing, dumping, locks, releases, venvs
+from audit import attachments, drawing, dumping, locks, pipeline, releases, venvs
 from audit import plan as planning
 from audit.locks import Release
 from audit.matrix_file import MatrixFile
@@ -35,6 +35,7 @@ class PlannedRelease:
 
 def plan(file: MatrixFile, database: Path) -> list[PlannedRelease]:
     """Look at the matrix, the caches and the store. Generated rows ask the index for versions, nothing else does."""
+    pipeline.own_laws(file)  # a mistake in them would end the audit
     requests = releases.expand(file)
     known = {request.id: found for request in requests if (found := locks.remembered(request)) is not None}
     cells = planning.cells(file.matrix, requests, known, attachments.read(file))

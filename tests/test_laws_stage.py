@@ -229,6 +229,8 @@ def test_mistakes_in_laws_are_told_before_any_work(release_audit: Program, text:
     assert told in finished.stderr
     assert "Traceback" not in finished.stderr
     assert rows(release_audit.folder / "wrong.duckdb", "SELECT count(*) FROM internal.runs") == [(0,)]
+    planned = release_audit("plan", matrix)
+    assert (planned.code, told in planned.stderr) == (2, True)
 
 
 # What it costs those who have no use for it
