@@ -103,7 +103,10 @@ class Attribution:
 def attribute(
     law: Law, parameters: Mapping[str, Fraction], known: Ideal, found: Recovered, gap: float = GAP
 ) -> Attribution:
-    """Say which constant of ``law`` explains what was found; ``known`` is what was divided out in finding it."""
+    """Say which constant of ``law`` explains what was found; ``known`` is what was divided out in finding it.
+
+    It does not decide that the system is as specified: what is consistent in one law may be wrong in another.
+    """
     if not found.decisive(gap):
         kind = "stays constant" if law.kind is Kind.CONSERVED else "vanishes"
         reason = f"nothing of this form {kind}: the best direction varies {found.gap:.2g} as much as the next"

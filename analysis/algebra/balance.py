@@ -96,7 +96,10 @@ class Damping:
 
 
 def damping(balance: Balance, energy: PolyElement, driven: int) -> Damping:
-    """Read the damping off a balance, the known energy and the work u·ω of the ``driven`` velocity fixing its scale."""
+    """Read the damping off a balance, the known energy and the work u·ω of the ``driven`` velocity fixing its scale.
+
+    It does not decide whether the energy is right: that is taken as known.
+    """
     specified = coefficient_vector(energy, balance.energy_terms)
     count = len(balance.power_terms[0]) - 1
     work = _place(balance.power_terms, {driven: 1, count: 1})

@@ -69,7 +69,10 @@ def attribute(laws: ReferenceSet, law: Law, trajectories: Sequence[Floats], lag:
 def recover(
     laws: ReferenceSet, law: Law, trajectories: Sequence[Floats], lag: int | None = None
 ) -> tuple[Ideal, Recovered]:
-    """The law as the data have it, among the variables that it uses, and what was divided out in finding it."""
+    """The law as the data have it, among the variables that it uses, and what was divided out in finding it.
+
+    It does not decide that there is one: the gap of what was found says that.
+    """
     ring = polynomial_ring(tuple(laws.names[place] for place in law.uses))
     known = Ideal.of([narrowed(each, ring, law.uses) for each in laws.identities(law)], ring)
     chosen = [trajectory[:, law.uses] for trajectory in trajectories]

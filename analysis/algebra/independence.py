@@ -40,7 +40,10 @@ class SufficiencyReport:
 
 
 def jacobian_rank(laws: Sequence[PolyElement], points: Floats) -> int:
-    """The rank at a generic point: the largest over those given, because it drops on special ones."""
+    """The rank at a generic point: the largest over those given, because it drops on special ones.
+
+    It does not decide that nothing else holds: it counts the laws given, not those of the system.
+    """
     if not laws:
         return 0
     singular = np.linalg.svd(_gradients(laws, points), compute_uv=False)

@@ -62,7 +62,10 @@ def conserved(trajectories: Sequence[Floats], known: Ideal, degree: int, lag: in
 
 
 def vanishing(samples: Floats, known: Ideal, degree: int) -> Recovered:
-    """The polynomial that is nearest to zero on all samples, modulo what is ``known``. Its constant term counts."""
+    """The polynomial that is nearest to zero on all samples, modulo what is ``known``. Its constant term counts.
+
+    It does not decide that it vanishes where there are no samples: on few poses a chance relation does too.
+    """
     dictionaries.checked([samples], known.ring.ngens)
     exponents = _standard(known, degree, lowest=0)
     return least_varying(monomial_values(samples, exponents), exponents)

@@ -54,7 +54,10 @@ def nondimensional(coefficients: Floats, exponents: Exponents, units: Sequence[f
 def snapped(
     coefficients: Floats, exponents: Exponents, ring: PolyRing, denominator: int = LARGEST_DENOMINATOR
 ) -> Snapped:
-    """The polynomial with every coefficient replaced by the nearest fraction of at most that denominator."""
+    """The polynomial with every coefficient replaced by the nearest fraction of at most that denominator.
+
+    It does not decide that the fraction is the true value, only that no simpler one is as near.
+    """
     largest = float(np.max(np.abs(coefficients)))
     terms, left = {}, []
     for exponent, value in zip(exponents, (coefficients / largest).tolist(), strict=True):

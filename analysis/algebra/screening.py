@@ -148,7 +148,10 @@ class Residuals:
 
 
 def residuals(laws: ReferenceSet, trajectories: Sequence[Floats], unit: Unit = Unit.TRAJECTORY) -> Residuals:
-    """How far every law is from holding on every unit: from zero, or from constant along it."""
+    """How far every law is from holding on every unit: from zero, or from constant along it.
+
+    It does not decide how much is too much: noise and the integrator's own error leave some in a healthy system.
+    """
     return _of_units(laws, _units(trajectories, unit))
 
 
