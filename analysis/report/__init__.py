@@ -1,0 +1,1 @@
+"""The page that people read: one HTML file with everything in it."""
