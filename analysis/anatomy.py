@@ -66,7 +66,11 @@ class ConstantDifference:
 
 
 def differences(older: Anatomy, newer: Anatomy) -> list[ConstantDifference]:
-    """All that differs beyond rounding, the changed values first and of these the largest first."""
+    """All that differs beyond rounding, the changed values first and of these the largest first.
+
+    Limits: that a constant differs does not make it the cause; many differ and do nothing. A renamed one is recognised
+    by its numbers: where these changed too it is told as removed and added.
+    """
     gone = {name for name in older.arrays if name not in newer.arrays}
     new = {name for name in newer.arrays if name not in older.arrays}
     renamed = _renamed(older, newer, gone, new)
@@ -104,7 +108,10 @@ def _differ(one: Array, other: Array) -> bool:
 
 
 def relative(one: Array, other: Array) -> float:
-    """The largest difference beside the larger value there; infinite where shapes or not-a-numbers differ."""
+    """The largest difference beside the larger value there; infinite where shapes or not-a-numbers differ.
+
+    Limits: the size of a difference, and not of what comes of it.
+    """
     first, second = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
     if first.shape != second.shape or not np.array_equal(np.isnan(first), np.isnan(second)):
         return float("inf")

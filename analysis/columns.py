@@ -13,6 +13,8 @@ Array = NDArray[Any]
 def told(older: Array, newer: Array) -> str:
     """In words, from observations of the same states: samples × entries. Entries are matched by their values.
 
+    Limits: it matches values, not meanings: columns that are equal on these samples are not told apart.
+
     >>> told(np.array([[1.0, 2.0, 0.0], [3.0, 4.0, 0.0]]), np.array([[1.0, 2.0], [3.0, 4.0]]))
     'lost entry 2, which is always 0'
     >>> told(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[2.0, 1.0], [4.0, 3.0]]))
@@ -33,24 +35,34 @@ def told(older: Array, newer: Array) -> str:
 
 
 def permuted(older: Array, newer: Array) -> bool:
-    """Whether the newer entries are the older ones, in another order or the same."""
+    """Whether the newer entries are the older ones, in another order or the same.
+
+    Limits: on these samples. Two columns that never differ here may differ elsewhere.
+    """
     return bool(len(_matched(older, newer)) == older.shape[1] == newer.shape[1])
 
 
 def _matched(older: Array, newer: Array) -> dict[int, int]:
-    """Each older entry with the first newer one of the same values that is not taken, its own place preferred."""
-    taken: set[int] = set()
+    """Each older entry with the newer one of the same values, not taken yet, that is nearest to its own place."""
+    if len(older) != len(newer):
+        return {}
+    free: dict[bytes, list[int]] = {}
+    for place, values in enumerate(_columns(newer)):
+        free.setdefault(values, []).append(place)
     found: dict[int, int] = {}
-    for place in range(older.shape[1]):
-        alike = [
-            other
-            for other in range(newer.shape[1])
-            if other not in taken and np.array_equal(older[:, place], newer[:, other], equal_nan=True)
-        ]
+    for place, values in enumerate(_columns(older)):
+        alike = free.get(values)
         if alike:
             found[place] = min(alike, key=lambda other, place=place: abs(other - place))  # type: ignore[misc]
-            taken.add(found[place])
+            alike.remove(found[place])
     return found
+
+
+def _columns(array: Array) -> list[bytes]:
+    """The values of each column as bytes that are equal where the values are: zero has one sign, and so has nan."""
+    values = np.asarray(array, dtype=np.float64).T + 0.0
+    values[np.isnan(values)] = np.nan
+    return [column.tobytes() for column in np.ascontiguousarray(values)]
 
 
 def _shift(place: int, lost: list[int], new: list[int]) -> int:

@@ -122,6 +122,8 @@ def curves(one: Array, other: Array) -> Floats:
 
     It is the largest absolute difference over the entries: infinite where one side is not a number (or infinite) and
     the other is something else, zero where both are the same or neither is a number.
+
+    Limits: how far, not why: rounding that chaos has grown looks like a change here.
     """
     if one.shape != other.shape:
         raise ValueError(f"recordings of shapes {one.shape} and {other.shape} have no separation")
@@ -135,19 +137,28 @@ def curves(one: Array, other: Array) -> Floats:
 
 
 def curve(one: Array, other: Array) -> Floats:
-    """The separation of two recordings per step: the largest over trajectories and entries."""
+    """The separation of two recordings per step: the largest over trajectories and entries.
+
+    Limits: one trajectory decides it at each step; which one is not kept.
+    """
     largest: Floats = curves(one, other).max(axis=0, initial=0.0)
     return largest
 
 
 def last_place(recording: Array) -> float:
-    """The floor of a recording's curves: one unit in the last place, in its own dtype, of its largest finite value."""
+    """The floor of a recording's curves: one unit in the last place, in its own dtype, of its largest finite value.
+
+    Limits: of the largest value; smaller ones have finer last places, below which this says nothing.
+    """
     finite = recording[np.isfinite(recording)]
     return float(np.spacing(np.abs(finite).max(initial=finite.dtype.type(0))))
 
 
 def growth(curve: Floats, floor: float, window: tuple[int, int] | None = None) -> Growth | NotFitted:
     """Fit the growth of a curve, between the last-place staircase and saturation unless a window is given.
+
+    Limits: a rate of separation over a window, no Lyapunov exponent: the window is finite and the direction is
+    whichever came.
 
     >>> fitted = growth(np.logspace(-16, 0, 161), 1e-16)
     >>> isinstance(fitted, Growth) and round(fitted.steps_per_decade, 6)
@@ -185,6 +196,8 @@ def certify(cross: Floats, twins: Sequence[Floats], floor: float, window: tuple[
 
     What it cannot see: a change of the size of rounding (a constant moved by 1e-14; from 1e-12 on all were seen), and
     one that begins to act where rounding alone has already grown to the size of what the change does.
+
+    Limits: it explains a separation by amplified rounding or does not; that nothing else changed is not shown.
     """
     pair, others = _lifted(cross, twins, floor)
     if not len(others):
@@ -213,7 +226,10 @@ def certify(cross: Floats, twins: Sequence[Floats], floor: float, window: tuple[
 
 
 def jumps(cross: Floats, twins: Sequence[Floats], floor: float, count: int) -> list[tuple[int, int]]:
-    """Where the pair grows most beyond its twins in one step: trajectories and steps, the largest first."""
+    """Where the pair grows most beyond its twins in one step: trajectories and steps, the largest first.
+
+    Limits: places to look at first. A jump is no verdict, and a change that acts a little in every step makes none.
+    """
     pair, others = _lifted(cross, twins, floor)
     excess = _excess(pair, others, floor)
     largest = np.argsort(-excess, axis=None, kind="stable")[:count]

@@ -19,7 +19,11 @@ Array = NDArray[Any]
 
 
 def read(outputs: Mapping[str, tuple[Array, Array]]) -> tuple[dict[str, Reading], int]:
-    """Readings of the outputs that differ where histories part, and the number of steps after equal histories."""
+    """Readings of the outputs that differ where histories part, and the number of steps after equal histories.
+
+    Limits: only the first step after histories part is read, because later ones feed on it; a state that no history
+    reached is not.
+    """
     parted = np.any([_differs(*both) for both in outputs.values()], axis=0)
     trajectories, steps = parted.shape
     first = np.where(parted.any(axis=1), parted.argmax(axis=1), steps - 1)

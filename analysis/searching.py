@@ -45,6 +45,8 @@ def smallest_set(items: Sequence[Item], predicate: Callable[[Sequence[Item]], An
 
     All items together must bring the change. Items that stand together are tried together, so put likely ones first.
 
+    Limits: no smaller part of it does; another set elsewhere may. An answer that is not the same twice misleads it.
+
     >>> smallest_set("abcdefgh", lambda chosen: Answer.CHANGED if {"c", "f"} <= set(chosen) else Answer.SAME)
     ('c', 'f')
     """
@@ -78,6 +80,8 @@ def boundary(items: Sequence[Item], predicate: Callable[[Item], Answer]) -> Boun
     found. An item without an answer costs a probe, and its nearest neighbours are tried instead. The middle is that of
     the items which may still answer, so that each answer halves their number: of n items no more than log2(n), rounded
     up, are asked that answer.
+
+    Limits: it finds one boundary, not all, and trusts its two ends.
 
     Raises:
         NoBoundary: where the range has fewer than two items.

@@ -41,12 +41,18 @@ class Separation:
 
     @classmethod
     def none(cls, output: str) -> Separation:
-        """Two recordings with the same bits."""
+        """Two recordings with the same bits.
+
+        Limits: the bits of what was recorded; nothing is said of what was not.
+        """
         return cls(output=output, same_bits=True, first_step=0.0, first_step_ulps=0.0, horizon=0.0, horizon_ulps=0.0)
 
 
 def separation(output: str, older: Array, newer: Array) -> Separation:
-    """Compare two recordings of ``output``."""
+    """Compare two recordings of ``output``.
+
+    Limits: it measures, and does not judge: what a separation means is read by the yardstick.
+    """
     if older.shape != newer.shape:
         shapes = sorted((_entry_shape(older), _entry_shape(newer)))
         return Separation(

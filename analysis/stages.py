@@ -28,6 +28,8 @@ class Staged:
     order: Sequence[str]
     dtypes: Mapping[str, str]
     """Of quantities whose dtype the simulator chose; empty where it has only one."""
+    discrete: Collection[str] = ()
+    """Counts, kinds and the like: they may differ without an effect on anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,7 @@ class Difference:
     separation: float
     dtypes: tuple[str, str] | None = None
     """Where it is of another dtype."""
+    discrete: bool = False
 
     @property
     def stage(self) -> str:
@@ -69,8 +72,15 @@ class Difference:
 def stage_of(name: str) -> str:
     """The stage in words: ``00.constraint.efc_D`` is of the first substep.
 
+    Limits: it reads a name; whether the release computes that stage at this place is for who wrote the name.
+
     >>> stage_of("00.constraint.efc_D"), stage_of("02.solution.qacc"), stage_of("05.outputs.reward")
     ('constraint', 'solution in substep 3', 'outputs')
+
+    Runge and Kutta's method evaluates everything four times in a substep.
+
+    >>> stage_of("01.collision in evaluation 2.dist")
+    'collision in evaluation 2 in substep 2'
     """
     substep, _, stage = name.rpartition(".")[0].partition(".")
     if not substep.isdigit() or not int(substep) or stage == "outputs":
@@ -79,13 +89,19 @@ def stage_of(name: str) -> str:
 
 
 def before(order: Sequence[str], stage: str) -> list[str]:
-    """The stages that come before one, each once."""
+    """The stages that come before one, each once.
+
+    Limits: the order is that of the recording; that a later stage depends on an earlier one is not claimed.
+    """
     found = list(dict.fromkeys(stage_of(name) for name in order))
     return found[: found.index(stage)] if stage in found else []
 
 
 def unsteady(first: Staged, again: Staged) -> set[str]:
-    """Quantities that differ between two runs of one release: memory that nobody wrote to is in them."""
+    """Quantities that differ between two runs of one release: memory that nobody wrote to is in them.
+
+    Limits: two runs show what differs between them, and not all that may.
+    """
     return {
         name
         for name, array in first.arrays.items()
@@ -97,6 +113,8 @@ def differences(older: Staged, newer: Staged, states: int, left_out: Collection[
     """Quantities of both releases that differ, in the order in which the older one computes them.
 
     The first ``states`` rows are the states, the others copies of them, all of the first copy first.
+
+    Limits: quantities that only one release has are not compared.
     """
     found = []
     for place, name in enumerate(older.order):
@@ -112,14 +130,28 @@ def first_stage(found: Sequence[Difference]) -> list[Difference]:
     """The differences of the first stage that has any, the largest first; of a function's variables, the first of all.
 
     What a function computes it computes from what it computed before: there is one culprit. The quantities of a
-    simulator's stage come about side by side.
+    simulator's stage come about side by side. A stage in which only counts differ is passed over where another follows:
+    a solver that takes one iteration more to the same solution explains nothing.
+
+    Limits: the first place where the difference was seen. Its cause may lie before, in what is not recorded.
     """
+    effective = {each.stage for each in found if not each.discrete}
+    found = [each for each in found if each.stage in effective] or list(found)
     if not found:
         return []
     first = min(found, key=lambda each: each.place)
     if first.is_variable:
         return [first]
     return sorted((each for each in found if each.stage == first.stage), key=lambda each: -each.ratio)
+
+
+def only_counts(found: Sequence[Difference]) -> list[Difference]:
+    """Differences of stages in which nothing but counts differs.
+
+    Limits: a count may be the first sign of a change that these states do not show.
+    """
+    effective = {each.stage for each in found if not each.discrete}
+    return [each for each in found if each.stage not in effective]
 
 
 def _difference(name: str, place: int, older: Staged, newer: Staged, states: int) -> Difference | None:
@@ -134,7 +166,10 @@ def _difference(name: str, place: int, older: Staged, newer: Staged, states: int
         beyond = int(reading.beyond.sum())
     if ratio < THRESHOLD and dtypes is None:
         return None
-    return Difference(name=name, place=place, states=beyond, ratio=ratio, separation=separation, dtypes=dtypes)
+    discrete = name in older.discrete and name in newer.discrete
+    return Difference(
+        name=name, place=place, states=beyond, ratio=ratio, separation=separation, dtypes=dtypes, discrete=discrete
+    )
 
 
 def _forced(rows: Array, states: int) -> Forced:

@@ -107,7 +107,10 @@ class Judgement:
 
 
 def incomparable(reason: str) -> Judgement:
-    """Nothing can be said."""
+    """Nothing can be said.
+
+    Limits: neither that the two are the same nor that they differ.
+    """
     return Judgement(verdict=Verdict.INCOMPARABLE, paper_verdict=Verdict.INCOMPARABLE, reason=reason)
 
 
@@ -117,6 +120,9 @@ def judge(
     """Judge a pair by the outputs that ``reads`` names; what moved in the others is told in the reason.
 
     ``sources`` says of each forced state where it comes from.
+
+    Limits: a verdict of what was forced and recorded. ``identical`` claims no more than its coverage, and of two
+    releases that differ it does not say which is right.
 
     >>> judge([Evidence(output="reward", same_bits=True)], ["reward"], 512).verdict
     <Verdict.IDENTICAL: 'identical'>

@@ -44,7 +44,10 @@ class Forced:
 
     @classmethod
     def of(cls, value: Array, nudged: Array | None = None) -> Forced:
-        """From recordings of shape (states, 1, ...) and (nudges · states, 1, ...)."""
+        """From recordings of shape (states, 1, ...) and (nudges · states, 1, ...).
+
+        Limits: it reshapes; that copies stand in the order of their states is for the recording to see to.
+        """
         flat = value.reshape(len(value), -1)
         if nudged is None:
             return cls(value=flat, nudged=np.empty((0, *flat.shape), flat.dtype))
@@ -87,6 +90,9 @@ def read(older: Forced, newer: Forced, floor: Floats | None = None) -> Reading:
     What is beyond the threshold in a state has to separate the two in most of its nudged copies too: on an edge,
     rounding may put one release on either side. A ratio is infinite where one side is not a number and the other is,
     zero where the two are the same.
+
+    Limits: a ratio, not a probability. A state in which the release itself is discontinuous says nothing, and a change
+    below rounding is not seen.
     """
     apart = _apart(older.value, newer.value)
     response = np.maximum(_response(older.value, older.nudged), _response(newer.value, newer.nudged))
@@ -101,12 +107,14 @@ def read(older: Forced, newer: Forced, floor: Floats | None = None) -> Reading:
     by_state = ratios.max(axis=1, initial=0.0)
     beyond = apart[by_state >= THRESHOLD]
     finite = np.where(np.isfinite(beyond), beyond, 0.0)
+    with np.errstate(over="ignore"):  # beside a scale that is next to nothing it is infinite
+        relative = float((finite / np.where(size > 0, size, 1.0)).max(initial=0.0))
     return Reading(
         ratios=by_state,
         separation=float(apart.max(initial=0.0)),
         ulps=_ulps(apart, older.value, newer.value),
         beyond_separation=float(beyond.max(initial=0.0)),
-        relative=float((finite / np.where(size > 0, size, 1.0)).max(initial=0.0)),
+        relative=relative,
         state=int(state),
         entry=int(entry),
     )
@@ -122,7 +130,10 @@ def _lasting(apart: Floats, older: Array, newer: Array) -> Floats:
 
 
 def null_ratio(forced: Forced) -> float:
-    """The largest ratio of a release against itself: its last nudge against the envelope of the others."""
+    """The largest ratio of a release against itself: its last nudge against the envelope of the others.
+
+    Limits: one draw of what rounding does, by which the threshold is judged; it is no bound.
+    """
     if len(forced.nudged) == 0:
         return 0.0
     envelope = _response(forced.value, forced.nudged[:-1]) + grain_of(forced.value)
@@ -130,7 +141,10 @@ def null_ratio(forced: Forced) -> float:
 
 
 def typical_response(forced: Forced) -> Floats:
-    """By entry: how far it moves under a nudge in all but the most sensitive states."""
+    """By entry: how far it moves under a nudge in all but the most sensitive states.
+
+    Limits: typical, and not the largest: in the tenth of the states left out it may be anything.
+    """
     return np.quantile(_response(forced.value, forced.nudged), 0.9, axis=0, method="lower")
 
 
@@ -138,6 +152,8 @@ def grain_of(value: Array) -> Floats:
     """What an entry can be written in: its own last place, and that of its column's scale.
 
     A difference of two large numbers has the rounding of the large numbers; the column's scale stands for them.
+
+    Limits: what can be resolved, not what is right: a value may be wrong in all of its digits.
     """
     if value.dtype.kind != "f":
         return np.zeros(value.shape)
@@ -176,7 +192,10 @@ def _scale(value: Array) -> Floats:
 
 
 def lifted(scale: Floats) -> Floats:
-    """Scales of columns, those that are nothing beside the others raised to what the larger of them have."""
+    """Scales of columns, those that are nothing beside the others raised to what the larger of them have.
+
+    Limits: a guess at what rounding touches. A column that is really this small is read too coarsely then.
+    """
     some = scale[scale > 0]
     if not some.size:
         return scale

@@ -1,51 +1,34 @@
 """Attribution: which constant of the specification made a law what it was found to be?
 
 A recovered law carries an arbitrary scale and, where it is conserved, an arbitrary constant. So a template is fitted
-modulo both. One constant is freed at a time, because real mistakes are few; then two, where one does not explain the
-data, so that a second wrong constant is not concealed by the first, nor two small errors by a specification that is no
-worse than any single constant. It names no constant where none explains the law, and none where the specification
-explains it as well. It does not decide whether the constants that it left alone are right: what enters a law in the
-same way is told apart by no data, and three wrong constants are explained by none.
+modulo both. The specification, every constant and every two of them are fitted, and what cannot be told from the best
+of them is kept: the specification if it is among them, else single constants, else pairs. Real mistakes are few, but
+two that look like one are told beside it. It names no constant where none explains the law, and none where the
+specification explains it as well. It does not decide whether the constants that it left alone are right: what enters a
+law in the same way is told apart by no data, and three wrong constants are explained by none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-import numpy as np
-import sympy
-from numpy.typing import NDArray
-from scipy import optimize
-
+from analysis.algebra.evidence import Evidence
 from analysis.algebra.ideals import Ideal
 from analysis.algebra.recovery import GAP, Recovered
 from analysis.algebra.reference import Kind, Law
+from analysis.algebra.templates import SEPARATED, Fit, Template
 from analysis.algebra.verdict import Verdict
 
-Floats = NDArray[np.float64]
+MOVED = 1e-6
+"""A constant that moved by less, relatively, is as specified: over a short episode an integrator's own error looks like
+a constant that is off by up to 5e-7 (Acrobot, thirty steps of 0.02 s)."""
 
-FITS = 1e-3
-"""A template explains a law where no more than this of it is left, as a vector of coefficients. Clean data leave 1e-8,
-a fault that no constant explains 4e-3 and more (the paper's catalogue)."""
-
-PAIR_FITS = 1e-5
-"""The same with two constants free, which can bend further: the nearest that a structural fault of the catalogue comes
-to a pair is 4e-3, and two true faults leave 3e-8."""
-
-SEPARATED = 10.0
-"""An explanation is told from another where it leaves ten times less. The paper's value."""
-
-MOST_ALTERNATIVES = 3
-"""Pairs that explain a law equally well. All inertias half as large again are all masses a third less, because a law
-has no scale: two explanations, and both are told. Where there are many, none is one."""
-
-_EXACT = 1e-12
-"""What is left below this is rounding, and as good as nothing."""
-_STARTS = (1.0, 0.5, 2.0, 4.0)
-"""Multiples of the specified value at which a fit begins."""
+MOST_TOLD = 3
+"""Explanations in one sentence. All inertias half as large again are all masses a third less, because a law has no
+scale: two explanations, and both are told. Of many, the rest are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +40,13 @@ class Value:
     specified: float
 
     @property
+    def moved(self) -> float:
+        """How far it is from the specified value, relatively; absolutely where that is zero. Not whether it is much."""
+        return abs(self.fitted - self.specified) / (abs(self.specified) or 1.0)
+
+    @property
     def told(self) -> str:
-        """In words."""
+        """In words, to six digits: they are not all significant."""
         return f"{self.parameter} is {self.fitted:.6g}, specified {self.specified:.6g}"
 
 
@@ -68,11 +56,11 @@ class Hypothesis:
 
     values: tuple[Value, ...]
     residual: float
-    """What it leaves of the law."""
+    """What it leaves of the law: of its coefficients, or how much it still varies on the data."""
 
     @property
     def told(self) -> str:
-        """In words."""
+        """In words. Not how likely it is."""
         return " and ".join(value.told for value in self.values)
 
 
@@ -84,6 +72,8 @@ class Attribution:
     verdict: Verdict
     explanations: tuple[Hypothesis, ...]
     """Of a parameter fault: several where they cannot be told apart."""
+    rivals: tuple[Hypothesis, ...]
+    """Two constants at once, none of those above, that explain it as well as one does."""
     hypotheses: tuple[Hypothesis, ...]
     """One constant at a time, the best first."""
     gap: float
@@ -94,51 +84,48 @@ class Attribution:
 
     @property
     def told(self) -> str:
-        """In words."""
-        if self.verdict is Verdict.PARAMETER_FAULT:
-            return " or ".join(each.told for each in self.explanations)
-        return f"{self.verdict} ({self.reason})"
+        """In words: what explains the law, or why nothing does. No more than a few of many explanations."""
+        if self.verdict is not Verdict.PARAMETER_FAULT:
+            return f"{self.verdict} ({self.reason})"
+        beside = f" (or, two at once, {_joined(self.rivals)})" if self.rivals else ""
+        return _joined(self.explanations) + beside
 
 
 def attribute(
-    law: Law, parameters: Mapping[str, Fraction], known: Ideal, found: Recovered, gap: float = GAP
+    law: Law,
+    parameters: Mapping[str, Fraction],
+    known: Ideal,
+    found: Recovered,
+    evidence: Evidence | None = None,
+    gap: float = GAP,
 ) -> Attribution:
     """Say which constant of ``law`` explains what was found; ``known`` is what was divided out in finding it.
 
-    It does not decide that the system is as specified: what is consistent in one law may be wrong in another.
+    Explanations are compared on the data, or by their coefficients where there is no ``evidence``.
+
+    Limits: it does not decide that the system is as specified: what is consistent in one law may be wrong in another.
     """
     if not found.decisive(gap):
         kind = "stays constant" if law.kind is Kind.CONSERVED else "vanishes"
-        reason = f"nothing of this form {kind}: the best direction varies {found.gap:.2g} as much as the next"
-        return _verdict(law, Verdict.NOT_EXPLICABLE, found, reason)
-    template = _Template.of(law, parameters, known, found)
-    singles = sorted((template.fit([name]) for name in law.parameters), key=_residual)
-    specification = template.residual({})
-    best = max(singles[0].residual, _EXACT)
-    pairs = _pairs(template, law.parameters, best)
-    if pairs:
-        reason = "two constants explain it, and no single one does"
-        return _verdict(law, Verdict.PARAMETER_FAULT, found, reason, singles, specification, pairs)
-    if specification <= min(FITS, SEPARATED * best):
-        reason = "the specified values explain it as well as any other"
-        return _verdict(law, Verdict.CONSISTENT, found, reason, singles, specification)
-    if best > FITS:
-        reason = f"the best single constant, {singles[0].values[0].parameter}, leaves {best:.2g} of it"
-        return _verdict(law, Verdict.NOT_EXPLICABLE, found, reason, singles, specification)
-    if specification <= SEPARATED * best:
-        reason = f"the specified values leave {specification:.2g} of it, and no constant much less"
-        return _verdict(law, Verdict.NOT_EXPLICABLE, found, reason, singles, specification)
-    explaining = [each for each in singles if each.residual <= SEPARATED * best]
-    reason = "one constant explains it" if len(explaining) == 1 else "these data cannot tell the constants apart"
-    return _verdict(law, Verdict.PARAMETER_FAULT, found, reason, singles, specification, explaining)
+        reason = (
+            f"no law can be read off these data: of this form nothing {kind} that stands out, the best varies "
+            f"{found.gap:.2g} as much as the next, so there is none or the data are too few or too noisy"
+        )
+        return _verdict(law, found, _Ruling(verdict=Verdict.NOT_EXPLICABLE, reason=reason))
+    fits = _Fits.of(Template.of(law, parameters, known, found, evidence))
+    return _verdict(law, found, _ruled(fits), fits)
 
 
 def unread(law: Law, why: str) -> Attribution:
-    """Of a law that could not be read off the data at all."""
+    """Of a law that could not be read off the data at all.
+
+    Limits: it says nothing of the law, nor of the system.
+    """
     return Attribution(
         law=law.name,
         verdict=Verdict.NOT_EXPLICABLE,
         explanations=(),
+        rivals=(),
         hypotheses=(),
         gap=float("nan"),
         specification=float("nan"),
@@ -146,110 +133,111 @@ def unread(law: Law, why: str) -> Attribution:
     )
 
 
-def _verdict(
-    law: Law,
-    verdict: Verdict,
-    found: Recovered,
-    reason: str,
-    hypotheses: Sequence[Hypothesis] = (),
-    specification: float = float("nan"),
-    explanations: Sequence[Hypothesis] = (),
-) -> Attribution:
+def _verdict(law: Law, found: Recovered, ruling: _Ruling, fits: _Fits | None = None) -> Attribution:
     return Attribution(
         law=law.name,
-        verdict=verdict,
-        explanations=tuple(explanations),
-        hypotheses=tuple(hypotheses),
+        verdict=ruling.verdict,
+        explanations=ruling.explanations,
+        rivals=ruling.rivals,
+        hypotheses=fits.singles if fits is not None else (),
         gap=found.gap,
-        specification=specification,
-        reason=reason,
+        specification=fits.specification.residual if fits is not None else float("nan"),
+        reason=ruling.reason,
     )
 
 
-def _pairs(template: _Template, names: Sequence[str], single: float) -> list[Hypothesis]:
-    """The pairs of constants that explain what no single one does; none where too many would."""
-    if single <= SEPARATED * _EXACT or len(names) < 2:
-        return []
-    ranked = sorted((template.fit(list(pair)) for pair in combinations(names, 2)), key=_residual)
-    best = max(ranked[0].residual, _EXACT)
-    if best > PAIR_FITS or best * SEPARATED >= single:
-        return []
-    alike = [each for each in ranked if each.residual <= SEPARATED * best]
-    return alike if len(alike) <= MOST_ALTERNATIVES else []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ruling:
+    verdict: Verdict
+    reason: str
+    explanations: tuple[Hypothesis, ...] = ()
+    rivals: tuple[Hypothesis, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fits:
+    """Everything that was tried, the best of each kind first."""
+
+    specification: Hypothesis
+    singles: tuple[Hypothesis, ...]
+    pairs: tuple[Hypothesis, ...]
+    least: float
+    """No hypothesis leaves less that means anything."""
+    most: tuple[float, float, float]
+    """That one may leave with none, one and two constants free."""
+
+    @classmethod
+    def of(cls, template: Template) -> _Fits:
+        singles = {name: template.fit([name]) for name in template.parameters}
+        pairs = [_pair(template, singles[one], singles[other]) for one, other in combinations(template.parameters, 2)]
+        return cls(
+            specification=_hypothesis(template, template.fit([])),
+            singles=_ranked(template, singles.values()),
+            pairs=_ranked(template, pairs),
+            least=template.reading.least,
+            most=(template.reading.most(0), template.reading.most(1), template.reading.most(2)),
+        )
+
+    @property
+    def explaining(self) -> list[Hypothesis]:
+        every = (self.specification, *self.singles, *self.pairs)
+        return [each for each in every if each.residual <= self.most[len(each.values)]]
+
+
+def _ruled(fits: _Fits) -> _Ruling:
+    """What cannot be told from the best that explains the law, fewest constants first."""
+    if not fits.explaining:
+        best = fits.singles[0]
+        reason = f"the best single constant, {best.values[0].parameter}, leaves {best.residual:.2g} of it"
+        return _Ruling(verdict=Verdict.NOT_EXPLICABLE, reason=reason)
+    best = min(fits.explaining, key=_residual)
+    line = SEPARATED * max(best.residual, fits.least)
+    if fits.specification.residual <= line or all(value.moved <= MOVED for value in best.values):
+        return _specified(fits)
+    alike = [each for each in fits.explaining if each.residual <= line]
+    singles = [each for each in alike if len(each.values) == 1]
+    if not singles:
+        reason = "two constants explain it, and no single one does"
+        return _Ruling(verdict=Verdict.PARAMETER_FAULT, reason=reason, explanations=tuple(alike))
+    named = {each.values[0].parameter for each in singles}
+    rivals = [each for each in alike if not named & {value.parameter for value in each.values}]
+    reason = "one constant explains it" if len(singles) == 1 else "these data cannot tell the constants apart"
+    return _Ruling(verdict=Verdict.PARAMETER_FAULT, reason=reason, explanations=tuple(singles), rivals=tuple(rivals))
+
+
+def _specified(fits: _Fits) -> _Ruling:
+    """Of a law that nothing explains much better than the specification."""
+    if fits.specification in fits.explaining:
+        return _Ruling(verdict=Verdict.CONSISTENT, reason="the specified values explain it as well as any other")
+    reason = f"the specified values leave {fits.specification.residual:.2g} of it, and no constant much less"
+    return _Ruling(verdict=Verdict.NOT_EXPLICABLE, reason=reason)
+
+
+def _pair(template: Template, one: Fit, other: Fit) -> Fit:
+    """Begun also where one of the two alone leaves least: from the specification a large fault may be out of reach."""
+    names = [*one.names, *other.names]
+    first, second = (float(template.specified[template.parameters.index(name)]) for name in names)
+    return template.fit(names, [(one.values[0], second), (first, other.values[0])])
+
+
+def _ranked(template: Template, fits: Iterable[Fit]) -> tuple[Hypothesis, ...]:
+    return tuple(sorted((_hypothesis(template, fit) for fit in fits), key=_residual))
+
+
+def _hypothesis(template: Template, fit: Fit) -> Hypothesis:
+    specified = dict(zip(template.parameters, template.specified.tolist(), strict=True))
+    values = (
+        Value(parameter=name, fitted=value, specified=specified[name])
+        for name, value in zip(fit.names, fit.values, strict=True)
+    )
+    return Hypothesis(values=tuple(values), residual=fit.residual)
 
 
 def _residual(hypothesis: Hypothesis) -> float:
     return hypothesis.residual
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Template:
-    """The law as a vector of coefficients that depends on the constants, beside the vector that was found."""
-
-    parameters: tuple[str, ...]
-    specified: Floats
-    coefficients: Callable[..., Sequence[float]]
-    found: Floats
-    """Of length one."""
-
-    @classmethod
-    def of(cls, law: Law, parameters: Mapping[str, Fraction], known: Ideal, found: Recovered) -> _Template:
-        """Both over the same monomials: what is known is divided out of the template too."""
-        terms = _reduced(law, known)
-        measured = dict(zip(found.exponents, found.coefficients.tolist(), strict=True))
-        if law.kind is Kind.CONSERVED:
-            for each in (terms, measured):
-                each.pop((0,) * known.ring.ngens, None)
-        exponents = sorted({*terms, *measured})
-        vector = np.array([measured.get(exponent, 0.0) for exponent in exponents])
-        symbols = [sympy.Symbol(name) for name in law.parameters]
-        return cls(
-            parameters=law.parameters,
-            specified=np.array([float(parameters[name]) for name in law.parameters]),
-            coefficients=sympy.lambdify(symbols, [terms.get(exponent, 0) for exponent in exponents], "math"),
-            found=vector / np.linalg.norm(vector),
-        )
-
-    def fit(self, names: Sequence[str]) -> Hypothesis:
-        """Free these constants and leave as little of the law as possible."""
-        places = [self.parameters.index(name) for name in names]
-        start = self.specified[places]
-        fits = [
-            optimize.least_squares(self._left, start * factor, args=(places,), xtol=1e-15, ftol=1e-15, gtol=1e-15)
-            for factor in (_STARTS if len(names) == 1 else _STARTS[:1])
-        ]
-        best = min(fits, key=lambda fit: float(fit.cost))
-        return Hypothesis(
-            values=tuple(
-                Value(parameter=name, fitted=float(value), specified=float(specified))
-                for name, value, specified in zip(names, best.x, start, strict=True)
-            ),
-            residual=float(np.linalg.norm(best.fun)),
-        )
-
-    def residual(self, values: Mapping[str, float]) -> float:
-        """What is left of the law when the constants have these values, the others those of the specification."""
-        places = [self.parameters.index(name) for name in values]
-        return float(np.linalg.norm(self._left(np.array(list(values.values())), places)))
-
-    def _left(self, values: Floats, places: Sequence[int]) -> Floats:
-        """The part of the template that is not along the law, over the template's length: the scale drops out."""
-        chosen = self.specified.copy()
-        chosen[list(places)] = values
-        template = np.array(self.coefficients(*chosen.tolist()), dtype=np.float64)
-        length = float(np.linalg.norm(template))
-        if length == 0:
-            return np.ones_like(template)
-        return np.asarray((template - (template @ self.found) * self.found) / length, dtype=np.float64)
-
-
-def _reduced(law: Law, known: Ideal) -> dict[tuple[int, ...], sympy.Expr]:
-    """The template's normal form in the variables that the law uses, its coefficients still open."""
-    terms: dict[tuple[int, ...], sympy.Expr] = {}
-    for power, coefficient in zip(law.template.monoms(), law.template.coeffs(), strict=True):
-        narrow = tuple(power[place] for place in law.uses)
-        monomial = known.ring.from_dict({narrow: known.ring.domain.one})
-        for exponent, value in known.normal_form(monomial).terms():
-            share = sympy.Rational(int(value.numerator), int(value.denominator)) * sympy.sympify(coefficient)
-            terms[exponent] = terms.get(exponent, sympy.Integer(0)) + share
-    return terms
+def _joined(hypotheses: Sequence[Hypothesis]) -> str:
+    told = " or ".join(each.told for each in hypotheses[:MOST_TOLD])
+    more = len(hypotheses) - MOST_TOLD
+    return f"{told} or {more} other{'s' if more > 1 else ''}" if more > 0 else told

@@ -61,7 +61,8 @@ def recover(
 ) -> Balance:
     """The balance that fits all steps best, modulo what is known. It is told neither the energy nor the damping.
 
-    It carries the quadrature's own error and recovers no law below that.
+    Limits: it carries the quadrature's own error and finds no law below that; whether what it found is one, the gap
+    says.
     """
     values, energy_terms, power_terms = dictionary(transitions, known, degree, power_degree, quadrature)
     found = recovery.least_varying(values, (*energy_terms, *power_terms))
@@ -71,14 +72,16 @@ def recover(
 def dictionary(
     transitions: Transitions, known: Ideal, degree: int, power_degree: int, quadrature: Quadrature
 ) -> tuple[Floats, Exponents, Exponents]:
-    """What every term of the energy gains in a step, and the work of every term of the power; then those terms."""
+    """What every term of the energy gains in a step, and the work of every term of the power; then those terms.
+
+    Limits: candidates only; a term that is in neither list cannot be found, and the quadrature is as coarse as the
+    step.
+    """
     if not len(transitions.before) == len(transitions.action) == len(transitions.after):
         raise BadData("a balance needs as many actions and next states as states")
     dictionaries.checked([transitions.before, transitions.after], known.ring.ngens)
     dictionaries.checked([transitions.action.reshape(len(transitions.action), -1)], 1)
-    energy_terms = tuple(
-        exponent for exponent in monomials(known.ring.ngens, degree, lowest=1) if known.is_standard(exponent)
-    )
+    energy_terms = known.standard_monomials(degree, lowest=1)
     power_terms = monomials(len(transitions.powered) + 1, power_degree, lowest=1)
     gained = monomial_values(transitions.after, energy_terms) - monomial_values(transitions.before, energy_terms)
     work = _power(transitions, transitions.before, power_terms)
@@ -98,7 +101,8 @@ class Damping:
 def damping(balance: Balance, energy: PolyElement, driven: int) -> Damping:
     """Read the damping off a balance, the known energy and the work u·ω of the ``driven`` velocity fixing its scale.
 
-    It does not decide whether the energy is right: that is taken as known.
+    Limits: it does not decide whether the energy is right, which is taken as known; where it is wrong the residual is
+    large.
     """
     specified = coefficient_vector(energy, balance.energy_terms)
     count = len(balance.power_terms[0]) - 1

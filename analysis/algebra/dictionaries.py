@@ -18,7 +18,6 @@ from numpy.polynomial import chebyshev, legendre
 from numpy.typing import NDArray
 
 from analysis.algebra.errors import BadData
-from analysis.algebra.ideals import as_floats
 from analysis.algebra.polynomials import Exponents, monomial_values, monomials
 
 Floats = NDArray[np.float64]
@@ -37,6 +36,8 @@ LARGEST = 1e20
 
 def checked(trajectories: Sequence[Floats], variables: int, least: int = 2) -> None:
     """Refuse what no dictionary can be evaluated on.
+
+    Limits: it sees shapes and sizes. That a column is the quantity which it is called is not for it to see.
 
     Raises:
         BadData: in one sentence.
@@ -60,6 +61,8 @@ def differences(trajectories: Sequence[Floats], exponents: Exponents, lag: int =
 
     A conserved quantity has no difference at any lag, everything else grows with the time between, and noise does not:
     a longer lag is free robustness. It is at most half of a trajectory, so that a short one still gives differences.
+
+    Limits: it does not know where an episode was reset within a trajectory: such a jump counts as a difference.
     """
     blocks = []
     for trajectory in trajectories:
@@ -84,7 +87,10 @@ class OrthogonalDictionary:
 
     @classmethod
     def standardising(cls, samples: Floats, degree: int, family: Family = "legendre") -> OrthogonalDictionary:
-        """Such that every variable of the samples fills the interval from -1 to 1."""
+        """Such that every variable of the samples fills the interval from -1 to 1.
+
+        Limits: the interval is that of these samples; others may leave it, where the terms grow quickly.
+        """
         low, high = samples.min(axis=0), samples.max(axis=0)
         widths = np.maximum((high - low) / 2, _CONSTANT * np.maximum(np.abs(low), np.abs(high)))
         widths[widths == 0] = 1.0
@@ -99,7 +105,10 @@ class OrthogonalDictionary:
         return monomials(len(self.centres), self.degree)
 
     def on(self, samples: Floats) -> Floats:
-        """The value of every term on every sample."""
+        """The value of every term on every sample.
+
+        Limits: the terms are orthogonal where samples are spread as the family wants them, and not on others.
+        """
         standard = (samples - [float(each) for each in self.centres]) / [float(each) for each in self.scales]
         table = _VANDERMONDE[self.family](standard, self.degree)  # samples × variables × degrees
         columns = [
@@ -109,7 +118,10 @@ class OrthogonalDictionary:
         return np.stack(columns, axis=1)
 
     def to_monomials(self) -> list[list[Fraction]]:
-        """The exact matrix that turns coefficients over these terms into coefficients over monomials."""
+        """The exact matrix that turns coefficients over these terms into coefficients over monomials.
+
+        Limits: the matrix is exact, and badly conditioned all the same: what is rounded before it is applied is lost.
+        """
         symbols = sympy.symbols(f"x:{len(self.centres)}")
         place = {exponent: row for row, exponent in enumerate(self.exponents)}
         matrix = [[Fraction(0)] * len(place) for _ in place]
@@ -124,10 +136,6 @@ class OrthogonalDictionary:
             for monomial, value in term.terms():
                 matrix[place[monomial]][column] = Fraction(int(value.p), int(value.q))
         return matrix
-
-    def converted(self, coefficients: Floats) -> Floats:
-        """Coefficients over monomials."""
-        return as_floats(self.to_monomials()) @ coefficients
 
     def _factor(self, symbol: sympy.Symbol, variable: int, power: int) -> sympy.Expr:
         centre, scale = self.centres[variable], self.scales[variable]

@@ -7,6 +7,7 @@ A decimal number is the rational that it spells: ``0.11`` is 11/100.
 from __future__ import annotations
 
 import ast
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -25,11 +26,23 @@ LARGEST_POWER = 12
 LARGEST_EXPRESSION = 500
 """Parts of an expression: it is read by recursion. The longest law, Acrobot's energy with all constants, has 91."""
 
+LARGEST_DEGREE = 64
+"""Of a polynomial, numbers counted like variables: a power of a power of a sum would take hours to multiply out."""
+
+MOST_TERMS = 10_000
+"""Of a polynomial, multiplied out and before any are taken together. The longest law has some forty."""
+
+LONGEST_NUMBER = 400
+"""Characters: the longest double written out in full has some 330 before or after its point."""
+
+_NOT_ZERO = frozenset("123456789")
 _FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {"sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "abs": np.abs}
 
 
 def polynomial(text: str, variables: Sequence[str], parameters: Sequence[str] = ()) -> sympy.Poly:
     """The polynomial in ``variables`` that ``text`` spells; its coefficients may hold ``parameters``.
+
+    Limits: it reads a law, and does not ask whether anything obeys it.
 
     >>> polynomial("0.5*w**2 + g*c", ["c", "w"], ["g"])
     Poly(g*c + 1/2*w**2, c, w, domain='QQ[g]')
@@ -37,7 +50,11 @@ def polynomial(text: str, variables: Sequence[str], parameters: Sequence[str] = 
     if not variables:
         raise BadLaw(f"{text!r} is a law of no variables")
     names = {name: sympy.Symbol(name) for name in (*variables, *parameters)}
-    expression = _symbolic(parsed(text), text, names)
+    node = parsed(text)
+    degree, terms = _size(node)
+    if degree > LARGEST_DEGREE or terms > MOST_TERMS:
+        raise BadLaw(f"{text[:60]!r} has more than {MOST_TERMS} terms, or a degree above {LARGEST_DEGREE}")
+    expression = _symbolic(node, text, names)
     symbols = [names[name] for name in variables]
     try:
         found = sympy.Poly(expression, *symbols, domain=_domain(parameters))
@@ -50,6 +67,8 @@ def polynomial(text: str, variables: Sequence[str], parameters: Sequence[str] = 
 
 def column(text: str, columns: Mapping[str, Floats]) -> Floats:
     """What ``text`` comes to on columns of data: ``cos(state[0])``, one number per row.
+
+    Limits: what is not a number comes out as it is; the caller refuses it.
 
     >>> column("2*state[1]", {"state": np.array([[1.0, 2.0], [3.0, 4.0]])})
     array([4., 8.])
@@ -64,7 +83,10 @@ def _domain(parameters: Sequence[str]) -> sympy.Domain:
 
 
 def parsed(text: str) -> ast.expr:
-    """Its syntax, of which nothing is ever run."""
+    """Its syntax, of which nothing is ever run.
+
+    Limits: it refuses what is too long and what is no Python. Names that do not exist are found when the tree is read.
+    """
     try:
         body = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
@@ -74,6 +96,24 @@ def parsed(text: str) -> ast.expr:
     if body is None or sum(isinstance(node, ast.expr) for node in ast.walk(body)) > LARGEST_EXPRESSION:
         raise BadLaw(f"{text[:20]!r}… has more than {LARGEST_EXPRESSION} parts")
     return body
+
+
+def _size(node: ast.expr) -> tuple[int, int]:
+    """At most how high its degree is and how many terms it has, multiplied out: told before it is done."""
+    match node:
+        case ast.UnaryOp(operand=operand):
+            return _size(operand)
+        case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as power)) if (
+            0 <= power <= LARGEST_POWER
+        ):
+            degree, terms = _size(left)
+            return degree * power, math.comb(terms + power - 1, power) if terms <= MOST_TERMS else terms
+        case ast.BinOp(left=left, op=operator, right=right):
+            (degree, terms), (other_degree, other_terms) = _size(left), _size(right)
+            if isinstance(operator, ast.Add | ast.Sub):
+                return max(degree, other_degree), terms + other_terms
+            return degree + other_degree, terms * other_terms
+    return 1, 1
 
 
 def _symbolic(node: ast.expr, text: str, names: Mapping[str, sympy.Symbol]) -> sympy.Expr:
@@ -108,8 +148,14 @@ def _rational(value: float, node: ast.expr, text: str) -> sympy.Rational:
     """From what is written: a float would keep seventeen digits of it."""
     _finite(value, text)
     written = ast.get_source_segment(text.strip(), node) if isinstance(value, float) else None
+    if written is not None and (len(written) > LONGEST_NUMBER or (not value and set(_mantissa(written)) & _NOT_ZERO)):
+        raise BadLaw(f"{text[:60]!r} has a number that is too long or too small")
     exact = Fraction(written or value)
     return sympy.Rational(exact.numerator, exact.denominator)
+
+
+def _mantissa(written: str) -> str:
+    return written.lower().partition("e")[0]
 
 
 def _finite(value: float, text: str) -> float:

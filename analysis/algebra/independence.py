@@ -42,7 +42,7 @@ class SufficiencyReport:
 def jacobian_rank(laws: Sequence[PolyElement], points: Floats) -> int:
     """The rank at a generic point: the largest over those given, because it drops on special ones.
 
-    It does not decide that nothing else holds: it counts the laws given, not those of the system.
+    Limits: numerical, at the points given. It counts the laws given, not those that the system has.
     """
     if not laws:
         return 0
@@ -51,7 +51,10 @@ def jacobian_rank(laws: Sequence[PolyElement], points: Floats) -> int:
 
 
 def independent(laws: Sequence[PolyElement], points: Floats) -> tuple[int, ...]:
-    """Places of laws that each raise the rank of those before: a certificate of irredundancy, no canonical form."""
+    """Places of laws that each raise the rank of those before.
+
+    Limits: a certificate that none is redundant, no canonical choice: in another order others are kept.
+    """
     kept: list[int] = []
     for place in range(len(laws)):
         chosen = [laws[each] for each in (*kept, place)]
@@ -64,7 +67,8 @@ def sufficiency(laws: Sequence[PolyElement], points: Floats, trajectory_dimensio
     """Whether states that satisfy the laws are just those that the system visits, near the points that were looked at.
 
     ``trajectory_dimension`` is that of the set of states visited; it belongs to the sampling as much as to the system.
-    It is local evidence, no proof.
+
+    Limits: local evidence near the points, no proof; and sufficient laws may still be the wrong ones.
     """
     rank = jacobian_rank(laws, points)
     needed = points.shape[1] - trajectory_dimension

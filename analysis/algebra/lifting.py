@@ -16,8 +16,9 @@ from analysis.algebra.errors import BadLaw
 def relations(variables: Mapping[str, str]) -> list[str]:
     """What holds among variables because of how they are defined, as polynomials that vanish.
 
-    A cosine and a sine of the same argument, and a root of a polynomial in other variables. Others, such as the length
-    of a quaternion, are for the user to give.
+    A cosine and a sine of the same argument, and a root of a polynomial in other variables.
+
+    Limits: it knows these two forms. Others, such as the length of a quaternion, it does not find; the user gives them.
 
     >>> relations({"c": "cos(state[0])", "s": "sin(state[0])", "w": "state[1]"})
     ['c**2 + s**2 - 1']

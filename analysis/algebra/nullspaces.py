@@ -22,6 +22,8 @@ def nullspace(design: Floats, tolerance: float) -> Floats:
 
     Columns are scaled to length one for the decision, and directions scaled back. A design with more columns than rows
     has directions that no singular value reports; they count.
+
+    Limits: how many directions it finds is decided by the tolerance, and not by the data; none of them need be a law.
     """
     lengths = np.linalg.norm(design, axis=0)
     lengths[lengths == 0] = 1.0
@@ -34,22 +36,29 @@ def nullspace(design: Floats, tolerance: float) -> Floats:
 
 
 def reduced(directions: Floats, normal_form: Floats) -> Floats:
-    """What is left after reducing every direction to its normal form: the whole ideal is gone, multiples and all."""
-    return _spanned(directions @ normal_form.T)
+    """What is left after reducing every direction to its normal form: the whole ideal is gone, multiples and all.
+
+    Limits: it takes out what follows from the known laws. What stays may be rounding.
+    """
+    return spanned(directions @ normal_form.T)
 
 
 def projected(directions: Floats, known: Sequence[Floats]) -> Floats:
     """What is left after projecting known directions out, one after the other.
 
-    This takes out one direction a generator at best, and none where an earlier projection has moved it.
+    Limits: it takes out one direction a generator at best, and none where an earlier projection has moved it.
     """
     for vector in known:
         unit = vector / np.linalg.norm(vector)
-        directions = _spanned(directions - np.outer(directions @ unit, unit))
+        directions = spanned(directions - np.outer(directions @ unit, unit))
     return directions
 
 
-def _spanned(rows: Floats) -> Floats:
+def spanned(rows: Floats) -> Floats:
+    """Orthonormal directions of what rows span, all but rounding.
+
+    Limits: directions below ``KEPT`` are dropped as rounding, whatever they were.
+    """
     if not len(rows):
         return rows
     _, singular, vectors = np.linalg.svd(rows, full_matrices=False)

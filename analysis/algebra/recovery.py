@@ -17,7 +17,7 @@ from analysis.algebra import dictionaries
 from analysis.algebra.dictionaries import Family, OrthogonalDictionary
 from analysis.algebra.errors import BadData
 from analysis.algebra.ideals import Ideal, as_floats
-from analysis.algebra.polynomials import Exponents, monomial_values, monomials
+from analysis.algebra.polynomials import Exponents, monomial_values
 
 Floats = NDArray[np.float64]
 
@@ -46,33 +46,41 @@ class Recovered:
         return self.smallest / self.following if self.following > 0 else 1.0
 
     def decisive(self, gap: float = GAP) -> bool:
-        """Whether it is a law. A direction that is none says nothing, however good it looks."""
+        """Whether it is a law.
+
+        Limits: that one direction stands out, not that it is physics: a relation that holds by chance in few data does
+        too.
+        """
         return self.gap < gap
 
 
 def conserved(trajectories: Sequence[Floats], known: Ideal, degree: int, lag: int = 1) -> Recovered:
     """The polynomial that changes least along trajectories, modulo what is ``known`` and modulo constants.
 
-    It does not decide that the quantity is energy, nor that it is the only one.
+    Limits: it does not decide that the quantity is energy, nor that it is the only one.
     """
     variables = known.ring.ngens
     dictionaries.checked(trajectories, variables)
-    exponents = _standard(known, degree, lowest=1)
+    exponents = known.standard_monomials(degree, lowest=1)
     return least_varying(dictionaries.differences(trajectories, exponents, lag), exponents)
 
 
 def vanishing(samples: Floats, known: Ideal, degree: int) -> Recovered:
     """The polynomial that is nearest to zero on all samples, modulo what is ``known``. Its constant term counts.
 
-    It does not decide that it vanishes where there are no samples: on few poses a chance relation does too.
+    Limits: it does not decide that it vanishes where there are no samples: on few poses a chance relation does too.
     """
     dictionaries.checked([samples], known.ring.ngens)
-    exponents = _standard(known, degree, lowest=0)
+    exponents = known.standard_monomials(degree)
     return least_varying(monomial_values(samples, exponents), exponents)
 
 
 def vanishing_in_orthogonal(samples: Floats, known: Ideal, degree: int, family: Family = "legendre") -> Recovered:
-    """The same, found in an orthogonal dictionary and converted back exactly: for data of badly mixed scale."""
+    """The same, found in an orthogonal dictionary and converted back exactly: for data of badly mixed scale.
+
+    Limits: better conditioned, and no better informed: a law that the samples do not determine is not found here
+    either.
+    """
     dictionaries.checked([samples], known.ring.ngens)
     dictionary = OrthogonalDictionary.standardising(samples, degree, family)
     to_monomials = as_floats(dictionary.to_monomials())
@@ -96,6 +104,8 @@ def least_varying(design: Floats, exponents: Exponents, basis: Floats | None = N
     Columns are scaled to length one first, so that one gap means the same in any units. A basis scaled along with them
     is orthonormal no longer, and is made so again: otherwise the gap would be that of another map and move with the
     units. Without a basis all columns count.
+
+    Limits: there always is such a direction. That it means something is for the gap to say.
     """
     lengths = np.linalg.norm(design, axis=0)
     lengths[lengths == 0] = 1.0
@@ -121,23 +131,16 @@ def holds_elsewhere(found: Recovered, trajectories: Sequence[Floats], *, conserv
 
     ``most`` is the largest residual beside the size of the law's own terms. Rounding leaves 1e-16; a chance relation
     between two variables 0.1 (the paper's stress test).
+
+    Limits: it refutes a law or fails to; on trajectories too like the first it proves little.
     """
-    return all(held_out_residual(found, trajectory, conserves=conserves) <= most for trajectory in trajectories)
+    return all(_held_out_residual(found, trajectory, conserves=conserves) <= most for trajectory in trajectories)
 
 
-def held_out_residual(found: Recovered, trajectory: Floats, *, conserves: bool) -> float:
+def _held_out_residual(found: Recovered, trajectory: Floats, *, conserves: bool) -> float:
     """How far a law is from holding on one trajectory, beside the size of its terms there."""
     columns = monomial_values(trajectory, found.exponents)
     values = columns @ found.coefficients
     scale = float(np.sqrt(np.mean((np.abs(columns) @ np.abs(found.coefficients)) ** 2)))
     residual = float(np.std(values) if conserves else np.sqrt(np.mean(values**2)))
     return residual / scale if scale > 0 else residual
-
-
-def _standard(known: Ideal, degree: int, lowest: int) -> Exponents:
-    """A basis of polynomials up to a degree, modulo what is known: the monomials that are their own normal forms.
-
-    They span the image of the normal-form map, and are orthonormal in any scaling of the columns.
-    """
-    every = monomials(known.ring.ngens, degree, lowest)
-    return tuple(exponent for exponent in every if known.is_standard(exponent))

@@ -7,11 +7,13 @@ drives.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
+from keyword import iskeyword
 
 import numpy as np
 import sympy
@@ -87,6 +89,8 @@ class ReferenceSet:
     ) -> ReferenceSet:
         """Read the laws from text. Relations that follow from the variables' definitions are found by themselves.
 
+        Limits: it does not ask whether the laws are true of anything, nor whether they contradict each other.
+
         Raises:
             BadLaw: where one is no polynomial in these variables and parameters.
         """
@@ -119,7 +123,11 @@ class ReferenceSet:
         return tuple(law.polynomial for law in self.laws)
 
     def at(self, values: Mapping[str, Fraction]) -> tuple[PolyElement, ...]:
-        """The laws with some constants set otherwise: what another specification would say."""
+        """The laws with some constants set otherwise: what another specification would say.
+
+        Limits: it sets constants in the laws. A system with such constants may break other laws as well, which nobody
+        wrote down.
+        """
         unknown = sorted(set(values) - set(self.parameters))
         if unknown:
             raise BadLaw(f"{', '.join(unknown)} is no parameter; there are {', '.join(self.parameters) or 'none'}")
@@ -127,12 +135,18 @@ class ReferenceSet:
         return tuple(_specified(law.template, chosen) for law in self.laws)
 
     def identities(self, law: Law) -> list[PolyElement]:
-        """What holds among the variables of a law whatever the constants are: it is divided out before recovering."""
+        """What holds among the variables of a law whatever the constants are: it is divided out before recovering.
+
+        Limits: those among the variables of the law only; what follows from several laws through other variables is not
+        found.
+        """
         free = (each.polynomial for each in self.laws if each.kind is Kind.VANISHES and not each.parameters)
         return [each for each in (*self.relations, *free) if polynomials.used(each.monoms()) <= set(law.uses)]
 
     def samples(self, columns: Mapping[str, Floats]) -> Floats:
         """Its variables on the rows of a trajectory: samples × variables.
+
+        Limits: it evaluates what the set says, and cannot see that a column holds another quantity.
 
         Raises:
             BadData: where a column is missing or a variable is not a number.
@@ -146,6 +160,9 @@ class ReferenceSet:
 
 
 def _no_clash(variables: Mapping[str, str], parameters: Mapping[str, Fraction]) -> None:
+    unspeakable = [name for name in (*variables, *parameters) if not name.isidentifier() or iskeyword(name)]
+    if unspeakable:
+        raise BadLaw(f"{unspeakable[0]!r} cannot stand in a law: a name has letters, digits and _")
     both = sorted(set(variables) & set(parameters))
     if both:
         raise BadLaw(f"{', '.join(both)} cannot be a variable and a parameter")
@@ -161,6 +178,8 @@ def _law(name: str, kind: Kind, text: str, variables: Sequence[str], parameters:
     specified = _specified(template, parameters)
     if not polynomials.used(specified.monoms()):
         raise BadLaw(f"{name}: {text!r} says nothing at the specified values")
+    if any(abs(coefficient) > int(sys.float_info.max) for coefficient in specified.coeffs()):
+        raise BadLaw(f"{name}: {text!r} has a coefficient that is too large to compute with")
     return Law(name, kind, template, specified)
 
 

@@ -45,7 +45,10 @@ class Snapped:
 
 
 def nondimensional(coefficients: Floats, exponents: Exponents, units: Sequence[float]) -> Floats:
-    """Coefficients of the same law in variables divided by their units, the largest of them made 1."""
+    """Coefficients of the same law in variables divided by their units, the largest of them made 1.
+
+    Limits: the units are taken from the caller: with other ones other coefficients come out, none truer.
+    """
     powers = np.array(exponents, dtype=np.float64)
     scaled = coefficients * np.prod(np.asarray(units, dtype=np.float64) ** powers, axis=1)
     return np.asarray(scaled / scaled[np.argmax(np.abs(scaled))], dtype=np.float64)
@@ -56,7 +59,7 @@ def snapped(
 ) -> Snapped:
     """The polynomial with every coefficient replaced by the nearest fraction of at most that denominator.
 
-    It does not decide that the fraction is the true value, only that no simpler one is as near.
+    Limits: it does not decide that the fraction is the true value, only that no simpler one is as near.
     """
     largest = float(np.max(np.abs(coefficients)))
     terms, left = {}, []
@@ -74,6 +77,8 @@ def relation(value: float, constants: Mapping[str, float], precision: float = PR
 
     The fallback for coefficients that are genuinely irrational: a ratio of inertias, a root. The value is right to
     ``precision``: the less so, the smaller the integers that are believed.
+
+    Limits: a relation that the digits allow, not one that is proven; with many constants there is always one.
 
     >>> relation(0.5 * 2**0.5 + 1, {"root2": 2**0.5})
     root2/2 + 1

@@ -9,7 +9,7 @@ where noise has lifted it off zero, because beside its only term its residual is
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -51,6 +51,8 @@ that stays."""
 _MOST_SPLITS = 200_000
 """Splits that are enumerated; eight trajectories against eight have 12,870. Beyond it they are drawn."""
 _DRAWN_SPLITS = 20_000
+_AT_ONCE = 2_000_000
+"""Entries of splits that are held in memory: 16 MB. A thousand against a thousand would take 760."""
 _ROUNDING = 1e-12
 """Relative: sums that differ by less are ties."""
 
@@ -88,6 +90,8 @@ class Screen:
     unit: Unit
     attainable: float
     """The smallest corrected p that so few units can give. Where it is not below the level nothing can be found."""
+    is_drawn: bool = False
+    """Whether p comes of splits that were drawn, because there are too many to enumerate."""
     left_out: int = 0
     """Trajectories of both sides that were too short to be held against the others."""
 
@@ -107,6 +111,9 @@ def screen(
     floor: float = FLOOR,
 ) -> Screen:
     """Hold the residuals of ``tested`` trajectories against those of ``reference`` ones, law by law, one-sided.
+
+    Limits: it names laws that are broken, not why; and a law that is not broken may be so by less than so few
+    trajectories show.
 
     Raises:
         BadData: where trajectories are missing, too short or not numbers.
@@ -133,6 +140,7 @@ def screen(
         ),
         unit=unit,
         attainable=min(1.0, len(laws.laws) * _attainable(len(one.relative), len(other.relative), unit)),
+        is_drawn=unit is Unit.TRAJECTORY and _are_drawn(len(other.relative), len(one.relative)),
         left_out=len(reference) + len(tested) - sum(map(len, kept)),
     )
 
@@ -150,7 +158,8 @@ class Residuals:
 def residuals(laws: ReferenceSet, trajectories: Sequence[Floats], unit: Unit = Unit.TRAJECTORY) -> Residuals:
     """How far every law is from holding on every unit: from zero, or from constant along it.
 
-    It does not decide how much is too much: noise and the integrator's own error leave some in a healthy system.
+    Limits: it does not decide how much is too much: noise and the integrator's own error leave some in a healthy
+    system.
     """
     return _of_units(laws, _units(trajectories, unit))
 
@@ -169,7 +178,10 @@ def _of_units(laws: ReferenceSet, units: Sequence[Floats]) -> Residuals:
 
 
 def batch_residuals(laws: ReferenceSet, units: Floats) -> Residuals:
-    """The same of units of one length, all at once: (…, samples, variables) to (…, laws)."""
+    """The same of units of one length, all at once: (…, samples, variables) to (…, laws).
+
+    Limits: units must be independent for a test of them to mean what it says, and nothing here can see that they are.
+    """
     values, scales = laws.compiled.on(units)
     centred = values - np.where(_conserved(laws), values.mean(axis=-2, keepdims=True), 0.0)
     absolute = np.sqrt(np.mean(centred**2, axis=-2))
@@ -180,7 +192,11 @@ def batch_residuals(laws: ReferenceSet, units: Floats) -> Residuals:
 def p_values(
     tested: Residuals, reference: Residuals, unit: Unit, floor: float = FLOOR, relative_floor: float = 0.0
 ) -> Floats:
-    """For each law, how likely residuals as large as the tested ones are if both systems are the same; uncorrected."""
+    """For each law, how likely residuals as large as the tested ones are if both systems are the same; uncorrected.
+
+    Limits: p is no size of an effect and no probability that the systems are the same. It is not corrected for the
+    number of laws.
+    """
     test = _permutation if unit is Unit.TRAJECTORY else _ranks
     p = test(tested.relative, reference.relative)
     absolute, relative = (
@@ -198,24 +214,35 @@ def _permutation(tested: Floats, reference: Floats) -> Floats:
     by one in Python, which takes 0.2 s a law; here it is one product of matrices.
     """
     pooled = np.concatenate([tested, reference])
-    splits, drawn = _splits(len(pooled), len(tested))
-    sums = splits @ pooled
     observed = tested.sum(axis=0)
-    as_large = np.sum(sums >= observed - _ROUNDING * np.abs(observed), axis=0)
-    return np.asarray((as_large + drawn) / (len(splits) + drawn), dtype=np.float64)
+    drawn = int(_are_drawn(len(tested), len(reference)))  # counted as a split of its own, so that no p is zero
+    as_large, count = np.full(observed.shape, drawn), drawn
+    for splits in _drawn_splits(len(pooled), len(tested)) if drawn else [_all_splits(len(pooled), len(tested))]:
+        as_large += np.sum(splits @ pooled >= observed - _ROUNDING * np.abs(observed), axis=0)
+        count += len(splits)
+    return np.asarray(as_large / count, dtype=np.float64)
+
+
+def _are_drawn(tested: int, reference: int) -> bool:
+    return math.comb(tested + reference, tested) > _MOST_SPLITS
 
 
 @cache
-def _splits(total: int, chosen: int) -> tuple[Floats, int]:
-    """Ways to choose units, a row of zeros and ones each; and 1 where they are drawn, so that no p is zero."""
-    if math.comb(total, chosen) <= _MOST_SPLITS:
-        places = np.array(list(combinations(range(total), chosen)))
-        rows = np.zeros((len(places), total))
-        np.put_along_axis(rows, places, 1.0, axis=1)
-        return rows, 0
+def _all_splits(total: int, chosen: int) -> Floats:
+    """All ways to choose units, a row of zeros and ones each."""
+    places = np.array(list(combinations(range(total), chosen)))
+    rows = np.zeros((len(places), total))
+    np.put_along_axis(rows, places, 1.0, axis=1)
+    return rows
+
+
+def _drawn_splits(total: int, chosen: int) -> Iterator[Floats]:
+    """Some ways, the same in every call, a few at once."""
     generator = np.random.default_rng(0)
-    first = np.tile(np.arange(total) < chosen, (_DRAWN_SPLITS, 1)).astype(np.float64)
-    return generator.permuted(first, axis=1), 1
+    first = (np.arange(total) < chosen).astype(np.float64)
+    size = max(1, _AT_ONCE // total)
+    for start in range(0, _DRAWN_SPLITS, size):
+        yield generator.permuted(np.tile(first, (min(size, _DRAWN_SPLITS - start), 1)), axis=1)
 
 
 def _ranks(tested: Floats, reference: Floats) -> Floats:
@@ -227,8 +254,8 @@ def _ranks(tested: Floats, reference: Floats) -> Floats:
 
 def _attainable(reference: int, tested: int, unit: Unit) -> float:
     if unit is Unit.TRAJECTORY:
-        splits = math.comb(reference + tested, tested)
-        return 1 / splits if splits <= _MOST_SPLITS else 1 / (_DRAWN_SPLITS + 1)
+        drawn = _are_drawn(tested, reference)
+        return 1 / (_DRAWN_SPLITS + 1) if drawn else 1 / math.comb(reference + tested, tested)
     apart = np.arange(reference + tested, dtype=np.float64)[:, None]  # no ties: they would make p smaller still
     return float(_ranks(apart[reference:], apart[:reference])[0])
 

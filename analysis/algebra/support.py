@@ -15,7 +15,7 @@ from sympy.polys.rings import PolyElement, PolyRing
 
 from analysis.algebra import recovery, rounding
 from analysis.algebra.ideals import Ideal
-from analysis.algebra.polynomials import monomials, narrowed, polynomial_ring, used
+from analysis.algebra.polynomials import narrowed, polynomial_ring, used, widened
 
 Floats = NDArray[np.float64]
 
@@ -39,8 +39,10 @@ def vanishing_laws(
     """Laws that vanish on all trajectories, of at most ``degree`` in at most ``arity`` variables, fewest first.
 
     Each is sought in the first half of the trajectories (or of the only one), must hold in the rest, and must have
-    coefficients that are small fractions: give variables in units that make them so. Returns nothing where there is
-    nothing.
+    coefficients that are small fractions: give variables in units that make them so.
+
+    Limits: laws with irrational coefficients are not found, nor those of more variables. That there is nothing says
+    only that there is nothing of this form.
     """
     parts = trajectories if len(trajectories) > 1 else np.array_split(trajectories[0], 2)
     half = len(parts) // 2
@@ -67,7 +69,7 @@ def _law(
     names = tuple(str(ring.symbols[place]) for place in chosen)
     smaller = polynomial_ring(names)
     known = Ideal.of([narrowed(law, smaller, chosen) for law in laws if used(law.monoms()) <= set(chosen)], smaller)
-    if sum(known.is_standard(exponent) for exponent in monomials(len(chosen), degree)) < 2:
+    if len(known.standard_monomials(degree)) < 2:
         return None  # all that there could be is known
     direction = recovery.vanishing(sought, known, degree)
     if not direction.decisive() or not recovery.holds_elsewhere(direction, held, conserves=False, most=VANISHES):
@@ -75,14 +77,4 @@ def _law(
     exact = rounding.snapped(direction.coefficients, direction.exponents, smaller).polynomial
     if exact is None:
         return None
-    return Found(variables=names, polynomial=_extended(exact, ring, chosen), gap=direction.gap)
-
-
-def _extended(law: PolyElement, ring: PolyRing, chosen: Sequence[int]) -> PolyElement:
-    def spread(power: tuple[int, ...]) -> tuple[int, ...]:
-        wide = [0] * ring.ngens
-        for place, each in zip(chosen, power, strict=True):
-            wide[place] = each
-        return tuple(wide)
-
-    return ring.from_dict({spread(power): value for power, value in law.terms()})
+    return Found(variables=names, polynomial=widened(exact, ring, chosen), gap=direction.gap)

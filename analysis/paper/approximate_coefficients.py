@@ -47,7 +47,10 @@ PARTS = tuple(Screened(fault=fault, paired=paired) for paired in (False, True) f
 
 
 def broken(part: Screened) -> dict[Key, Broken]:
-    """What each set finds broken."""
+    """What each set finds broken.
+
+    Limits: both arms are drawn without noise, so that nothing is said of noisy data.
+    """
     reference, test = catalogue.arms(part.fault, paired=part.paired, noise=0.0)
     sets = {EXACT: SETS[part.fault.system]}
     for decade in DECADES:
@@ -56,7 +59,10 @@ def broken(part: Screened) -> dict[Key, Broken]:
 
 
 def figures(results: Sequence[Mapping[Key, Broken]]) -> list[Figure]:
-    """Of the results of all parts."""
+    """What sets with wrong coefficients detect and localise, by how wrong they are.
+
+    Limits: five patterns of signs stand for all; a worse one may exist.
+    """
     scores = {
         (*key, paired): scored(
             (part.fault, found[key]) for part, found in zip(PARTS, results, strict=True) if part.paired is paired

@@ -62,7 +62,10 @@ PARTS = tuple(TABLE)
 
 
 def rows(noise: float) -> dict[Sets, Row]:
-    """Every set of a noise, on the same paired arms."""
+    """Every set of a noise, on the same paired arms.
+
+    Limits: paired arms only, as in the paper; unpaired ones are not measured.
+    """
     laws = recovered_laws(noise)
     arms = [(fault, *catalogue.arms(fault, paired=True, noise=noise)) for fault in CATALOGUE]
     specified = sum(len(each.laws) for each in SETS.values())
@@ -75,7 +78,10 @@ def rows(noise: float) -> dict[Sets, Row]:
 
 
 def figures(results: Sequence[Mapping[Sets, Row]]) -> list[Figure]:
-    """Of the results of all noises."""
+    """What recovered sets detect and localise, by the noise that they were recovered from.
+
+    Limits: with noise the recovered laws are draws, so that their deviations agree in size and not in digits.
+    """
     return [
         figure
         for noise, found in zip(PARTS, results, strict=True)

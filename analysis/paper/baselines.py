@@ -57,7 +57,11 @@ class Outcome:
 
 
 def kernel_test(reference: Arm, test: Arm, seed: int = 0, subsample: int = 2000, permutations: int = 10_000) -> Outcome:
-    """The unbiased squared maximum mean discrepancy under a Gaussian kernel, by permutation of the labels."""
+    """The unbiased squared maximum mean discrepancy under a Gaussian kernel, by permutation of the labels.
+
+    Limits: it says that pooled rows differ, and never which law or constant; rows of one trajectory are not
+    independent, and p is too small by that.
+    """
     rng = np.random.default_rng(seed)
     rows, labels = _pooled(reference, test, subsample, rng)
     kernel = _kernel(rows, rng)
@@ -104,6 +108,8 @@ def ks_by_column(reference: Arm, test: Arm, seed: int = 0, subsample: int = 2000
     """Kolmogorov–Smirnov of each column, its p corrected for the number of columns tested.
 
     ``None`` for a column that is constant in both arms, even if at another value: it has no distribution.
+
+    Limits: marginals only: two arms whose columns agree one by one pass, whatever relates them.
     """
     rng = np.random.default_rng(seed)
     one, other = _subsampled(reference, subsample, rng), _subsampled(test, subsample, rng)
@@ -116,7 +122,10 @@ def ks_by_column(reference: Arm, test: Arm, seed: int = 0, subsample: int = 2000
 
 
 def ks_test(reference: Arm, test: Arm, seed: int = 0, subsample: int = 2000) -> Outcome:
-    """Kolmogorov–Smirnov of every column: the one that separates most, corrected for their number."""
+    """Kolmogorov–Smirnov of every column: the one that separates most, corrected for their number.
+
+    Limits: it names a column, not a cause, and sees nothing in the relations between columns.
+    """
     tested = [each for each in ks_by_column(reference, test, seed, subsample) if each is not None]
     return min(tested, key=lambda each: (each.p, -each.statistic), default=Outcome(statistic=0.0, p=1.0))
 
@@ -126,6 +135,8 @@ def discriminator_test(reference: Arm, test: Arm, seed: int = 0, subsample: int 
 
     Under the hypothesis the held-out labels are exchangeable given the scores, so the area's null distribution is that
     of Mann and Whitney.
+
+    Limits: what a classifier of this kind and size can tell; another might tell more.
     """
     rng = np.random.default_rng(seed)
     rows, labels = _pooled(reference, test, subsample, rng)
@@ -190,6 +201,9 @@ def paired_difference_test(
     A column without any difference is left out of the family; one whose differences all stay below the floor is in it
     but not ranked, for ranks have no scale and would tell last places apart. The statistic is the ratio of medians on
     the column that separates; of several that separate alike, the least.
+
+    Limits: it needs the same starts and actions in both arms, which logged data rarely have; it names a column and no
+    law.
     """
     found, healthy = _differences(reference, test, blocks), _differences(healthy_reference, healthy_test, blocks)
     largest = np.maximum(found, healthy).max(axis=0)

@@ -79,7 +79,10 @@ ROUNDING = {
 
 
 def alarms(batch: Batch) -> dict[Setting, int]:
-    """Pairs of which any law is broken, by setting."""
+    """Pairs of which any law is broken, by setting.
+
+    Limits: counts of false alarms of healthy pairs. They say nothing of how many faults are missed.
+    """
     laws, run = SETS[batch.system], replace(_RUNS[batch.system], noise=batch.noise)
     first = FIRST_SEED + 2 * batch.first
     arms = run.arms(range(first, first + 2 * batch.pairs))

@@ -60,7 +60,10 @@ class Fault:
 
 
 def moved(parameter: str, value: float) -> Run:
-    """The run of the system that has this parameter, which now is ``value``."""
+    """The run of the system that has this parameter, which now is ``value``.
+
+    Limits: one constant at a time; no fault of the catalogue moves two.
+    """
     if parameter.startswith("ell"):
         length: dict[str, Any] = {parameter.replace("ell", "l"): value / _ELLS_IN_A_METRE}
         return replace(REACHER, **length)
@@ -68,7 +71,7 @@ def moved(parameter: str, value: float) -> Run:
     return replace(ACROBOT, parameters=replace(SPECIFIED, **constant))
 
 
-def swapped(observations: Floats, one: int, other: int) -> Floats:
+def _swapped(observations: Floats, one: int, other: int) -> Floats:
     """Two columns transposed."""
     order = list(range(observations.shape[-1]))
     order[one], order[other] = other, one
@@ -76,21 +79,30 @@ def swapped(observations: Floats, one: int, other: int) -> Floats:
 
 
 def scaled(observations: Floats, column: int, factor: float) -> Floats:
-    """One column multiplied."""
+    """One column multiplied.
+
+    Limits: the state is not touched, only what is seen of it.
+    """
     changed = observations.copy()
     changed[..., column] *= factor
     return changed
 
 
 def shifted(observations: Floats, column: int, by: float) -> Floats:
-    """One column with a constant added."""
+    """One column with a constant added.
+
+    Limits: a constant offset, not a drift.
+    """
     changed = observations.copy()
     changed[..., column] += by
     return changed
 
 
 def parameter_fault(name: str, parameter: str, value: float) -> Fault:
-    """A constant of the wrong value: it breaks the generators in which the constant is a coefficient."""
+    """A constant of the wrong value: it breaks the generators in which the constant is a coefficient.
+
+    Limits: which laws it must break is stated, not found out.
+    """
     test = moved(parameter, value)
     acrobot = isinstance(test, AcrobotRun)
     return Fault(
@@ -129,13 +141,13 @@ CATALOGUE = (
     _dynamics("acrobot_torque_leak", "structural", replace(ACROBOT, torque=0.05)),
     _dynamics("acrobot_euler", "numerical", replace(ACROBOT, integrator="euler")),
     _dynamics("acrobot_dt_0.2", "numerical", COARSE, COARSELY_SAMPLED),
-    _observation("acrobot_obs_swap", ACROBOT, GENERATORS["acrobot"], partial(swapped, one=1, other=2)),
+    _observation("acrobot_obs_swap", ACROBOT, GENERATORS["acrobot"], partial(_swapped, one=1, other=2)),
     _observation(
         "acrobot_obs_unnormalised", ACROBOT, ("unit-norm θ1", "energy"), partial(scaled, column=0, factor=1.02)
     ),
     _observation("reacher_dz_offset", REACHER, ("dz",), partial(shifted, column=10, by=1e-3)),
     _observation(
-        "reacher_obs_swap", REACHER, (*UNIT_NORMS, *FORWARD_KINEMATICS), partial(swapped, one=1, other=2)
+        "reacher_obs_swap", REACHER, (*UNIT_NORMS, *FORWARD_KINEMATICS), partial(_swapped, one=1, other=2)
     ),
     _control("none_acrobot", ACROBOT),
     _control("none_reacher", REACHER),
@@ -143,12 +155,18 @@ CATALOGUE = (
 
 
 def arms(fault: Fault, *, paired: bool, noise: float) -> tuple[Arm, Arm]:
-    """The reference and the faulty arm; paired ones start the same and have noises of their own."""
+    """The reference and the faulty arm; paired ones start the same and have noises of their own.
+
+    Limits: with one seed each: what another draw would show is for the calibration.
+    """
     return _pair(fault.reference, fault.test, paired, noise)
 
 
 def healthy_pair(fault: Fault, *, paired: bool, noise: float) -> tuple[Arm, Arm]:
-    """The reference and the system's control on the same grid: what two arms without a fault differ by."""
+    """The reference and the system's control on the same grid: what two arms without a fault differ by.
+
+    Limits: it has the noise of the faulty pair and none of its fault; it is no second control.
+    """
     return _pair(fault.reference, fault.reference, paired, noise)
 
 

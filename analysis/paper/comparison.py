@@ -73,17 +73,26 @@ class Comparison:
         return tuple(method for method in Method if method in self.outcomes or method in self.screens)
 
     def p(self, method: Method) -> float:
-        """The smallest that a method gave, corrected for how often it tested."""
+        """The smallest that a method gave, corrected for how often it tested.
+
+        Limits: not comparable between methods: they test different hypotheses.
+        """
         if method in self.screens:
             return min(law.p for law in self.screens[method].laws)
         return self.outcomes[method].p
 
     def localised(self, method: Method) -> bool:
-        """Whether a screen named the laws that the fault breaks, and no others."""
+        """Whether a screen named the laws that the fault breaks, and no others.
+
+        Limits: right names by a wrong reason count as right.
+        """
         return set(self.screens[method].broken) == set(self.fault.breaks)
 
     def ratio(self, method: Method, law: str) -> float:
-        """A law's residual over what it is without the fault."""
+        """A law's residual over what it is without the fault.
+
+        Limits: a ratio of medians without an error bar.
+        """
         return next(each.ratio for each in self.screens[method].laws if each.law == law)
 
     @property
@@ -94,7 +103,10 @@ class Comparison:
 
 
 def named(attribution: Attribution) -> Value | None:
-    """The constant that is the only explanation; ``None`` where there are several, or none."""
+    """The constant that is the only explanation; ``None`` where there are several, or none.
+
+    Limits: that one constant is the only explanation offered, not that it is right.
+    """
     if attribution.verdict is not Verdict.PARAMETER_FAULT or len(attribution.explanations) != 1:
         return None
     values = attribution.explanations[0].values
@@ -102,12 +114,18 @@ def named(attribution: Attribution) -> Value | None:
 
 
 def left(attribution: Attribution) -> float:
-    """What the best single constant leaves of the law; not a number where the gap admitted no law."""
+    """What the best single constant leaves of the law; not a number where the gap admitted no law.
+
+    Limits: by coefficients. A small number is no proof of the constant, a large one a reason to refuse it.
+    """
     return attribution.hypotheses[0].residual if attribution.hypotheses else math.nan
 
 
 def compare(part: tuple[Fault, Setting]) -> Comparison:
-    """Draw both arms and ask every method."""
+    """Draw both arms and ask every method.
+
+    Limits: one draw of each arm; how often a method errs is not told by it.
+    """
     fault, setting = part
     reference, test = arms(fault, paired=setting.paired, noise=setting.noise)
     outcomes = two_sample(reference, test)
@@ -124,7 +142,10 @@ def compare(part: tuple[Fault, Setting]) -> Comparison:
 
 
 def two_sample(reference: Arm, test: Arm) -> dict[Method, Outcome]:
-    """The baselines that see pooled rows, with the settings of the protocol; without those that are not installed."""
+    """The baselines that see pooled rows, with the settings of the protocol; without those that are not installed.
+
+    Limits: what is not installed is absent from the answer, and not counted as silent.
+    """
     found = {Method.MMD: baselines.kernel_test(reference, test), Method.KS: baselines.ks_test(reference, test)}
     with suppress(BaselineUnavailable):
         found[Method.DISCRIMINATOR] = baselines.discriminator_test(reference, test)
@@ -132,7 +153,10 @@ def two_sample(reference: Arm, test: Arm) -> dict[Method, Outcome]:
 
 
 def screens(fault: Fault, reference: Arm, test: Arm) -> dict[Method, Screen]:
-    """The screen with both units."""
+    """The screen with both units.
+
+    Limits: both units see the same trajectories, so that they are no confirmation of each other.
+    """
     laws_of_system = laws.SETS[fault.system]
     return {
         method: screening.screen(laws_of_system, reference, test, unit=unit, alpha=ALPHA)
@@ -141,5 +165,11 @@ def screens(fault: Fault, reference: Arm, test: Arm) -> dict[Method, Screen]:
 
 
 def attributed(fault: Fault, test: Arm, lag: int | None = None) -> Attribution:
-    """What the law with constants in it says of them."""
-    return diagnosis.attribute(laws.SETS[fault.system], laws.parameterised(fault.system), test, lag)
+    """What the law with constants in it says of them.
+
+    Limits: by coefficients, as the paper does, so that its figures can be held against these; not the rule of the
+    audit.
+    """
+    return diagnosis.attribute(
+        laws.SETS[fault.system], laws.parameterised(fault.system), test, lag, by_coefficients=True
+    )

@@ -33,12 +33,18 @@ _BLOCKS = "the paper's figures are of blocks; with trajectories, whose level hol
 
 
 def observations(recordings: Recordings, release: str, step: float) -> list[Floats]:
-    """The trajectories of a release at a time step."""
+    """The trajectories of a release at a time step.
+
+    Limits: as recorded, in single precision where the release observes in it.
+    """
     return list(recordings.array(release, f"Acrobot-{step:g}", "horizon.observation"))
 
 
 def drift(trajectories: Sequence[Floats]) -> float:
-    """How much the energy varies along trajectories, beside the size of its terms, all of them together."""
+    """How much the energy varies along trajectories, beside the size of its terms, all of them together.
+
+    Limits: a mean over trajectories: one that drifts alone hardly shows.
+    """
     values, scales = ACROBOT.compiled.on(np.stack(trajectories))
     spread = values[..., _ENERGY].std(axis=1).mean()
     return float(spread / np.sqrt((scales[..., _ENERGY] ** 2).mean(axis=1)).mean())

@@ -44,7 +44,10 @@ TABLE = {
 
 
 def row(part: tuple[float, float]) -> Row:
-    """Measure one."""
+    """One row of the table: directions that vanish at a tolerance, and what each way of deflating leaves of them.
+
+    Limits: on one passive trajectory from one start, as in the paper; not on others.
+    """
     time_step, tolerance = part
     states = systems.rollout(systems.SPECIFIED, START, time_step, round(SECONDS / time_step))[0]
     raw = nullspaces.nullspace(monomial_values(systems.acrobot_observation(states), TERMS), tolerance)

@@ -30,7 +30,10 @@ _same = partial(Figure, rule=Rule.SAME)
 
 
 def sizes() -> list[Figure]:
-    """Of dictionaries."""
+    """How many monomials dictionaries have, by variables and degree.
+
+    Limits: counting, which no data can contradict; it checks the enumeration of monomials and nothing else.
+    """
     figures = [
         _same(
             name=f"dictionary of {variables} variables, degrees 1 to 4",
@@ -47,7 +50,10 @@ def sizes() -> list[Figure]:
 
 
 def multiples(generators: Sequence[PolyElement], degree: int) -> Floats:
-    """Products of the generators with monomials, up to a degree: a row of coefficients each."""
+    """Products of the generators with monomials, up to a degree: a row of coefficients each.
+
+    Limits: multiples only, so that it may miss elements of the ideal in which higher terms cancel.
+    """
     ring = generators[0].ring
     exponents = monomials(ring.ngens, degree)
     rows = [
@@ -58,18 +64,15 @@ def multiples(generators: Sequence[PolyElement], degree: int) -> Floats:
     return np.array(rows)
 
 
-def spanned(rows: Floats) -> Floats:
-    """Orthonormal directions of what rows span."""
-    _, singular, directions = np.linalg.svd(rows, full_matrices=False)
-    return np.asarray(directions[singular > nullspaces.KEPT * singular[0]], dtype=np.float64)
-
-
 def _normal_form(ideal: Ideal, degree: int) -> Floats:
     return as_floats(ideal.normal_form_matrix(monomials(ideal.ring.ngens, degree)))
 
 
 def one_law() -> list[Figure]:
-    """What deflating one quadratic law takes out, by projection and by normal form."""
+    """What deflating one quadratic law takes out, by projection and by normal form.
+
+    Limits: one law of one shape. How much projection leaves elsewhere depends on the laws.
+    """
     ring = polynomial_ring(("x", "y", "z", "w"))
     law = ring.gens[0] ** 2 + ring.gens[1] ** 2 - 1
     figures = []
@@ -87,17 +90,20 @@ def one_law() -> list[Figure]:
 def _removed(generators: Sequence[PolyElement], ring: PolyRing, degree: int) -> tuple[int, int, int]:
     """Directions that are there; that projecting the generators out removes; that the normal form removes."""
     ideal, exponents = Ideal.of(generators, ring), monomials(ring.ngens, degree)
-    present = spanned(multiples(generators, degree))
+    present = nullspaces.spanned(multiples(generators, degree))
     projected = nullspaces.projected(present, [coefficient_vector(each, exponents) for each in generators])
     reduced = nullspaces.reduced(present, _normal_form(ideal, degree))
     return ideal.filtered_dimension(degree), len(present) - len(projected), len(present) - len(reduced)
 
 
 def acrobot() -> list[Figure]:
-    """The trivial directions of Acrobot's dictionary, with and without the energy."""
+    """The trivial directions of Acrobot's dictionary, with and without the energy.
+
+    Limits: the declared laws, not recovered ones.
+    """
     laws, told = ACROBOT.generators[:2], partial(_same, where="appendix I-E")
     energy = coefficient_vector(parameterised("acrobot").polynomial, monomials(6, 3))
-    joined = spanned(np.vstack([multiples(laws, 3), energy]))
+    joined = nullspaces.spanned(np.vstack([multiples(laws, 3), energy]))
     present, projected, reduced = _removed(laws, ACROBOT.ring, 3)
     deflated = nullspaces.reduced(joined, _normal_form(unit_norms(), 3))
     return [
@@ -110,7 +116,10 @@ def acrobot() -> list[Figure]:
 
 
 def orthogonal_laws() -> list[Figure]:
-    """Two laws without a common term: projection takes one direction for each."""
+    """Two laws without a common term: projection takes one direction for each.
+
+    Limits: the best case of projection; it is not typical.
+    """
     ring = polynomial_ring(("x", "y", "z", "w"))
     x, y, z, w = ring.gens
     present, projected, reduced = _removed([x * y, z * w], ring, 3)
@@ -123,7 +132,10 @@ def orthogonal_laws() -> list[Figure]:
 
 
 def bases() -> list[Figure]:
-    """Reduced bases are unique and not minimal."""
+    """Reduced bases are unique and not minimal.
+
+    Limits: examples: the statement itself is a theorem and is not tested by them.
+    """
     ring = polynomial_ring(("x", "y", "z"))
     x, y, z = ring.gens
     cubic = Ideal.of([y - x**2, z - x**3], ring).basis
@@ -146,7 +158,10 @@ def bases() -> list[Figure]:
 
 
 def wide_design() -> list[Figure]:
-    """A design of three rows and ten columns has directions that no singular value reports."""
+    """A design of three rows and ten columns has directions that no singular value reports.
+
+    Limits: it is about linear algebra, and not about any system.
+    """
     design = np.random.default_rng(0).normal(size=(3, 10))
     found = nullspaces.nullspace(design, 1e-8)
     vanishes = bool(np.max(np.abs(design @ found.T)) < 1e-12)

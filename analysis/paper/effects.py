@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from analysis.paper.comparison import NOISY, PAIRED, Comparison, Method, Setting
-from analysis.paper.experiment import Figure, Rule
+from analysis.paper.experiment import Figure, Rule, share
 
 Found = Mapping[tuple[Setting, str], Comparison]
 
@@ -22,7 +22,10 @@ AREAS = {"none_acrobot": 0.506, "acrobot_m2_1.3": 0.963}
 
 
 def effect_figures(comparisons: Sequence[Comparison]) -> Iterator[Figure]:
-    """Paired, where the arms differ in the fault alone."""
+    """Paired, where the arms differ in the fault alone.
+
+    Limits: sizes of effects without intervals: each is one pair of arms.
+    """
     found = {(each.setting, each.fault.name): each for each in comparisons}
     yield from _ratios(found)
     yield from _smallest(found)
@@ -56,7 +59,7 @@ def _differences(faulty: Sequence[Comparison]) -> Iterator[Figure]:
         yield Figure(name=name, paper=paper, measured=ratios[measured], where=where)
     exact = [math.isinf(each.outcomes[Method.PAIRED].statistic) for each in faulty if each.setting == PAIRED]
     name = f"{PAIRED.name}: infinite ratios of paired differences"
-    yield Figure(name=name, paper="15/15", measured=f"{sum(exact)}/{len(exact)}", rule=Rule.SAME, where=where)
+    yield Figure(name=name, paper="15/15", measured=share(exact), rule=Rule.SAME, where=where)
 
 
 def _areas(found: Found) -> Iterator[Figure]:

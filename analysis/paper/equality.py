@@ -16,7 +16,7 @@ from analysis.algebra.ideals import Decision
 from analysis.algebra.verdict import Verdict
 from analysis.paper import catalogue
 from analysis.paper.catalogue import CATALOGUE, Fault
-from analysis.paper.experiment import Experiment, Figure, Rule
+from analysis.paper.experiment import Experiment, Figure, Rule, share
 from analysis.paper.laws import SETS, parameterised
 from analysis.paper.perturbation import DECADES, PATTERNS, perturbed
 
@@ -55,7 +55,10 @@ class Compared:
 
 
 def declared(fault: Fault) -> Sequence[PolyElement] | None:
-    """The laws that a system with this fault obeys by construction; ``None`` where there are none of this form."""
+    """The laws that a system with this fault obeys by construction; ``None`` where there are none of this form.
+
+    Limits: what the fault's author says it obeys. Nothing is measured.
+    """
     specified = SETS[fault.system]
     if fault.category == "structural":
         return None
@@ -75,10 +78,13 @@ def _read(text: str, names: Sequence[str]) -> PolyElement:
 
 
 def recovered(fault: Fault) -> tuple[str, Sequence[PolyElement]] | None:
-    """The constant that attribution names, as a fraction, and the laws that follow; ``None`` where it names none."""
+    """The constant that attribution names, as a fraction, and the laws that follow; ``None`` where it names none.
+
+    Limits: rounded to the nearest small fraction: right for constants that are one, and no check that they are.
+    """
     specified = SETS[fault.system]
     _, test = catalogue.arms(fault, paired=True, noise=0.0)
-    found = diagnosis.attribute(specified, parameterised(fault.system), test)
+    found = diagnosis.attribute(specified, parameterised(fault.system), test, by_coefficients=True)
     if found.verdict is not Verdict.PARAMETER_FAULT:
         return None
     exact = {
@@ -117,10 +123,10 @@ def _figures(results: Sequence[int | Compared]) -> list[Figure]:
     right = [each.declared is EXPECTED[fault.category] for fault, each in zip(CATALOGUE, compared, strict=True)]
     named = [each for each in compared if each.value]
     same = [each.recovered for each in named].count(Decision.EQUAL)
-    healthy = [ideals.equality(each.generators, each.generators) for each in SETS.values()].count(Decision.EQUAL)
+    rewritten = [ideals.equality(_rewritten(each.generators), each.generators) for each in SETS.values()]
     note = "the paper's 19 have two systems of installed releases more, which are another experiment"
     return [
-        _same(name="decisions on declared laws that are right", paper="17/17", measured=_share(right), note=note),
+        _same(name="decisions on declared laws that are right", paper="17/17", measured=share(right), note=note),
         _same(name="systems whose data name a constant", paper=7, measured=len(named)),
         _same(name="constants recovered", paper=RATIONALS, measured=", ".join(each.value for each in named)),
         _same(name="recovered laws that are the declared ones", paper="7/7", measured=f"{same}/{len(named)}"),
@@ -129,16 +135,22 @@ def _figures(results: Sequence[int | Compared]) -> list[Figure]:
             paper="90/90",
             measured=f"{sum(told)}/{len(told) * PATTERNS * len(SETS)}",
         ),
-        _same(name="sets equal to themselves", paper="2/2", measured=f"{healthy}/{len(SETS)}"),
+        _same(
+            name="sets equal to themselves, written otherwise",
+            paper="2/2",
+            measured=share([each is Decision.EQUAL for each in rewritten]),
+        ),
     ]
+
+
+def _rewritten(generators: Sequence[PolyElement]) -> list[PolyElement]:
+    """Other laws with the same consequences: of each, a multiple and what came before it times a variable."""
+    before = [generators[0].ring.zero, *generators[:-1]]
+    return [3 * each + each.ring.gens[0] * other for each, other in zip(generators, before, strict=True)]
 
 
 def _same(name: str, paper: float | str, measured: float | str, note: str = "") -> Figure:
     return Figure(name=name, paper=paper, measured=measured, rule=Rule.SAME, note=note, where="appendix D")
-
-
-def _share(answers: Sequence[bool]) -> str:
-    return f"{sum(answers)}/{len(answers)}"
 
 
 EQUALITY = Experiment(

@@ -54,8 +54,19 @@ class Figure:
         return _agrees(float(self.paper), float(self.measured), self.rule)
 
     def explained(self, note: str) -> Figure:
-        """Itself, with a note if it does not agree."""
+        """Itself, with a note if it does not agree.
+
+        Limits: the note is the author's; nothing checks that it is the reason.
+        """
         return self if self.agrees else replace(self, note=note)
+
+
+def share(held: Sequence[bool]) -> str:
+    """How many of how many, as the paper writes it.
+
+    Limits: a count without its uncertainty.
+    """
+    return f"{sum(held)}/{len(held)}"
 
 
 def _agrees(paper: float, measured: float, rule: Rule) -> bool:
@@ -88,15 +99,24 @@ class Recordings(Protocol):
     """What an audit of shipped releases has recorded."""
 
     def array(self, release: str, environment: str, output: str) -> Floats:
-        """An output of a cell, such as ``horizon.observation``: trajectories × steps × entries."""
+        """An output of a cell, such as ``horizon.observation``: trajectories × steps × entries.
+
+        Limits: what was recorded; a cell that failed raises and is not an empty array.
+        """
         ...
 
     def description(self, release: str, environment: str) -> Mapping[str, Any]:
-        """What the release said of the environment."""
+        """What the release said of the environment.
+
+        Limits: the release's own words, which nobody has checked.
+        """
         ...
 
     def table(self, sql: str) -> Sequence[tuple[Any, ...]]:
-        """Rows of a query on the views, of this matrix; ``$matrix`` stands for its name."""
+        """Rows of a query on the views, of this matrix; ``$matrix`` stands for its name.
+
+        Limits: the rows of this run; other runs of the matrix are not in them.
+        """
         ...
 
 

@@ -18,7 +18,10 @@ from analysis.paper.values import value_figures
 
 
 def figures(comparisons: Sequence[Comparison]) -> list[Figure]:
-    """All that the paper reports of them."""
+    """All that the paper reports of them.
+
+    Limits: all from the same draws, so that they stand and fall together.
+    """
     return [
         *detection_figures(comparisons),
         *value_figures(comparisons),

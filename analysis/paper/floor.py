@@ -53,7 +53,10 @@ class Sweep:
 
 
 def measure(cell: Cell) -> Sweep:
-    """Ask the screens and the two-sample tests."""
+    """Ask the screens and the two-sample tests.
+
+    Limits: one draw for each size of fault; the floor lies between two sizes and is not interpolated.
+    """
     reference, test = arms(cell.fault, paired=True, noise=cell.noise)
     found = screens(cell.fault, reference, test)
     p = {method: min(law.p for law in screen.laws) for method, screen in found.items()}
@@ -73,7 +76,10 @@ CELLS = tuple(
 
 
 def figures(results: Sequence[Sweep]) -> list[Figure]:
-    """Of all cells, in their order."""
+    """From which size on each method detects a fault, and the ratio at the smallest.
+
+    Limits: floors on this grid of sizes, none finer.
+    """
     found = dict(zip(CELLS, results, strict=True))
     least = Cell(constant=PROBE, magnitude=min(MAGNITUDES), noise=0.0)
     name = f"{PROBE} off by {least.magnitude:g}: ratio of block residuals"

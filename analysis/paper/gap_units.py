@@ -22,7 +22,10 @@ LARGER = 100.0
 
 
 def units_of_the_gap() -> list[Figure]:
-    """One velocity in a unit a hundred times smaller: an accepted gap must not move."""
+    """One velocity in a unit a hundred times smaller: an accepted gap must not move.
+
+    Limits: one velocity and one factor. That no unit matters is proven by the scaling of columns and not by this.
+    """
     told = partial(Figure, paper=1e-7, rule=Rule.AT_MOST, where="appendix E-A")
     clean, noisy = (_moved(healthy(noise)) for noise in (0.0, SMALL_NOISE))
     note = "the gap of clean data is rounding over a singular value, and rounding moves with the unit"

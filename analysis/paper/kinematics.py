@@ -29,7 +29,7 @@ EXACT = 1e-15
 """A fingertip this near to where the angles put it is there: 0.2 m has a last place of 3e-17."""
 
 
-def misplaced(recordings: Recordings, release: str, environment: str) -> Floats:
+def _misplaced(recordings: Recordings, release: str, environment: str) -> Floats:
     """How far the fingertip is from where the angles put it, in metres, pose by pose."""
     seen = recordings.array(release, environment, "horizon.observation")[:, 0]
     first, second = recordings.array(release, environment, "horizon.state")[:, 0, :2].T
@@ -44,7 +44,7 @@ def misplaced(recordings: Recordings, release: str, environment: str) -> Floats:
 
 
 def _figures(recordings: Recordings) -> Sequence[Figure]:
-    quoted = {name: misplaced(recordings, QUOTED, name) for name in (*ROUNDING, "v4-step", "v4-beyond")}
+    quoted = {name: _misplaced(recordings, QUOTED, name) for name in (*ROUNDING, "v4-step", "v4-beyond")}
     figures = [
         Figure(name="median after a step", paper=STALE, measured=float(np.median(quoted["v4-step"]))),
         Figure(name="largest after a step", paper=LARGEST_STALE, measured=float(quoted["v4-step"].max())),
@@ -65,14 +65,14 @@ def _figures(recordings: Recordings) -> Sequence[Figure]:
 
 
 def _everywhere(recordings: Recordings) -> list[Figure]:
-    stale = [np.median(misplaced(recordings, release, "v4-step")) for release in RELEASES]
-    mended = [misplaced(recordings, release, "v4-mended").max() for release in RELEASES]
+    stale = [np.median(_misplaced(recordings, release, "v4-step")) for release in RELEASES]
+    mended = [_misplaced(recordings, release, "v4-mended").max() for release in RELEASES]
     newer = RELEASES[1:]
     same = [
-        np.array_equal(misplaced(recordings, release, "v4-step"), misplaced(recordings, release, "v5-step"))
+        np.array_equal(_misplaced(recordings, release, "v4-step"), _misplaced(recordings, release, "v5-step"))
         for release in newer
     ]
-    mended += [misplaced(recordings, release, "v5-mended").max() for release in newer]
+    mended += [_misplaced(recordings, release, "v5-mended").max() for release in newer]
     return [
         Figure(
             name="configurations in which it is stale",

@@ -64,11 +64,17 @@ SETS = {"acrobot": ACROBOT, "reacher": REACHER}
 
 
 def parameterised(system: str) -> Law:
-    """The law of a system that attribution reads: the energy, or the first identity of the kinematics."""
+    """The law of a system that attribution reads: the energy, or the first identity of the kinematics.
+
+    Limits: one law of the set. Constants that stand only in others are not read by it.
+    """
     return next(law for law in SETS[system].laws if law.parameters)
 
 
 @cache
 def unit_norms() -> Ideal:
-    """What holds of Acrobot's observation whatever its physics is."""
+    """What holds of Acrobot's observation whatever its physics is.
+
+    Limits: it holds of cosines and sines that are right; an observation with a fault may break it.
+    """
     return Ideal.of(ACROBOT.identities(parameterised("acrobot")), ACROBOT.ring)

@@ -17,17 +17,17 @@ HELD = 1e-6
 """Residual of a direction on an episode that it was not found in, beside the size of the dictionary there."""
 
 
-def directions(episodes: Sequence[Floats], degree: int, tolerance: float) -> Floats:
+def _directions(episodes: Sequence[Floats], degree: int, tolerance: float) -> Floats:
     """What vanishes on all episodes together, at a tolerance."""
     samples = np.vstack(episodes)
     exponents = monomials(samples.shape[1], degree)
     return nullspaces.nullspace(monomial_values(samples, exponents), tolerance)
 
 
-def surviving(episodes: Sequence[Floats], degree: int, tolerance: float) -> int:
+def _surviving(episodes: Sequence[Floats], degree: int, tolerance: float) -> int:
     """Directions found in the first half of the episodes that hold on each of the others."""
     half = len(episodes) // 2
-    found = directions(episodes[:half], degree, tolerance)
+    found = _directions(episodes[:half], degree, tolerance)
     exponents = monomials(episodes[0].shape[1], degree)
     held = np.ones(len(found), dtype=bool)
     for episode in episodes[half:]:
@@ -40,7 +40,7 @@ def _figures(recordings: Recordings) -> Sequence[Figure]:
     figures = []
     for name, entries in ENVIRONMENTS.items():
         episodes = list(recordings.array("shipped", name, "horizon.observation"))
-        empty = sum(len(directions(episodes, degree, tolerance)) == 0 for degree in (1, 2) for tolerance in TOLERANCES)
+        empty = sum(len(_directions(episodes, degree, tolerance)) == 0 for degree in (1, 2) for tolerance in TOLERANCES)
         figures += [
             Figure(name=f"{name}: entries of the observation", paper=entries, measured=episodes[0].shape[1]),
             Figure(name=f"{name}: samples", paper=4008, measured=sum(map(len, episodes)), rule=Rule.SAME),
@@ -53,7 +53,7 @@ def _figures(recordings: Recordings) -> Sequence[Figure]:
             Figure(
                 name=f"{name}: directions at 1e-4 that other episodes bear out",
                 paper=0,
-                measured=surviving(episodes, 2, LOOSE),
+                measured=_surviving(episodes, 2, LOOSE),
                 rule=Rule.SAME,
             ),
         ]

@@ -26,7 +26,10 @@ _STREAMS = {"acrobot": 0, "reacher": 1000}
 
 @cache
 def perturbed(system: str, decade: int, pattern: int) -> ReferenceSet:
-    """The laws of a system with their coefficients moved."""
+    """The laws of a system with their coefficients moved.
+
+    Limits: signs are drawn and sizes are not: every coefficient moves by the same fraction.
+    """
     rng = np.random.default_rng(pattern + _STREAMS[system])
     specified = SETS[system]
     return replace(specified, laws=tuple(_moved(law, decade, rng) for law in specified.laws))
@@ -39,7 +42,10 @@ def _moved(law: Law, decade: int, rng: np.random.Generator) -> Law:
 
 
 def largest_deviation(decade: int) -> float:
-    """Of any law of any pattern, its scale fitted out."""
+    """Of any law of any pattern, its scale fitted out.
+
+    Limits: over these patterns, not over all there are.
+    """
     return max(
         deviation(*(coefficient_vector(each.polynomial, law.polynomial.monoms()) for each in (law, moved)))
         for system, specified in SETS.items()

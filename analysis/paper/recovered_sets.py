@@ -13,7 +13,7 @@ import sympy
 
 from analysis.algebra import diagnosis, recovery
 from analysis.algebra.ideals import Ideal
-from analysis.algebra.polynomials import coefficient_vector, polynomial_ring
+from analysis.algebra.polynomials import coefficient_vector, polynomial_ring, widened_power
 from analysis.algebra.recovery import GAP, Recovered
 from analysis.algebra.reference import Law, ReferenceSet
 from analysis.paper.catalogue import ACROBOT, REACHER, Arm
@@ -35,7 +35,10 @@ class RecoveredLaw:
 
 
 def recovered_laws(noise: float) -> dict[str, tuple[RecoveredLaw, ...]]:
-    """Of both systems, from their healthy arms observed with this noise; each law of a specified name."""
+    """Of both systems, from their healthy arms observed with this noise; each law of a specified name.
+
+    Limits: laws of the specified form only. What else the data obey is not sought.
+    """
     arms = {system: drawn(replace(run, noise=noise), seed=0, ic_seed=0) for system, run in _HEALTHY.items()}
     return {
         system: tuple(_recovered_law(specified, law, arms[system]) for law in specified.laws)
@@ -44,7 +47,10 @@ def recovered_laws(noise: float) -> dict[str, tuple[RecoveredLaw, ...]]:
 
 
 def recovered_sets(laws: Mapping[str, Sequence[RecoveredLaw]], gap: float = GAP) -> dict[str, ReferenceSet]:
-    """The sets of those laws that are told by a gap below this one; an infinite one keeps all."""
+    """The sets of those laws that are told by a gap below this one; an infinite one keeps all.
+
+    Limits: a law is kept by its gap, and by nothing that knows whether it is right.
+    """
     return {
         system: replace(SETS[system], laws=tuple(each.law for each in found if each.gap < gap))
         for system, found in laws.items()
@@ -53,7 +59,7 @@ def recovered_sets(laws: Mapping[str, Sequence[RecoveredLaw]], gap: float = GAP)
 
 def _recovered_law(specified: ReferenceSet, law: Law, arm: Arm) -> RecoveredLaw:
     places, found = _found(specified, law, arm)
-    powers = [_spread(power, places, len(specified.names)) for power in found.exponents]
+    powers = [widened_power(power, len(specified.names), places) for power in found.exponents]
     terms = sorted({*powers, *law.polynomial.monoms()})
     truth = coefficient_vector(law.polynomial, terms)
     coefficients = dict(zip(powers, found.coefficients.tolist(), strict=True))
@@ -74,8 +80,3 @@ def _found(specified: ReferenceSet, law: Law, arm: Arm) -> tuple[Sequence[int], 
     places = law.uses if law.degree > 1 else range(len(specified.names))
     nothing = Ideal.of([], polynomial_ring(tuple(specified.names[place] for place in places)))
     return places, recovery.vanishing(np.vstack(arm)[:, list(places)], nothing, law.degree)
-
-
-def _spread(power: Sequence[int], places: Sequence[int], variables: int) -> tuple[int, ...]:
-    wide = dict(zip(places, power, strict=True))
-    return tuple(wide.get(place, 0) for place in range(variables))

@@ -65,7 +65,10 @@ def _separations(recordings: Recordings) -> list[Figure]:
 
 
 def separation(recordings: Recordings, environment: str, pair: str) -> Floats:
-    """How far the observations of two releases are apart, step by step, the largest over trajectories and entries."""
+    """How far the observations of two releases are apart, step by step, the largest over trajectories and entries.
+
+    Limits: over whole trajectories, where chaos has its say: it shows divergence, not its cause.
+    """
     older, newer = (recordings.array(release, environment, "horizon.observation") for release in PAIRS[pair])
     return np.asarray(np.abs(older - newer).max(axis=(0, 2)), dtype=np.float64)
 
@@ -120,7 +123,10 @@ def _chaos(recordings: Recordings) -> list[Figure]:
 
 
 def residual(laws: ReferenceSet, law: str, trajectories: Floats) -> float:
-    """What a law leaves on all trajectories together: pooled where it vanishes, along each where it is conserved."""
+    """What a law leaves on all trajectories together: pooled where it vanishes, along each where it is conserved.
+
+    Limits: one number for all trajectories, as the paper has it; no test is made of it.
+    """
     place = [each.name for each in laws.laws].index(law)
     if laws.laws[place].kind is Kind.VANISHES:
         pooled = trajectories.reshape(1, -1, trajectories.shape[-1])

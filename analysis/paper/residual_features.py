@@ -12,7 +12,7 @@ from analysis.paper import baselines, laws
 from analysis.paper.baselines import BaselineUnavailable
 from analysis.paper.catalogue import CATALOGUE, Fault, arms
 from analysis.paper.comparison import ALPHA, Method
-from analysis.paper.experiment import Experiment, Figure, Rule
+from analysis.paper.experiment import Experiment, Figure, Rule, share
 
 WHERE = "appendix H, residual features"
 PERMUTATIONS = 2000
@@ -38,7 +38,10 @@ class Features:
 
 
 def measure(fault: Fault) -> Features:
-    """Blocks of both arms as rows, laws as columns."""
+    """Blocks of both arms as rows, laws as columns.
+
+    Limits: baselines on residuals, which already know the laws: no measure of what they find without.
+    """
     reference_set = laws.SETS[fault.system]
     reference, test = (
         screening.residuals(reference_set, arm, Unit.BLOCK).relative for arm in arms(fault, paired=True, noise=0.0)
@@ -54,7 +57,10 @@ def measure(fault: Fault) -> Features:
 
 
 def figures(found: Sequence[Features]) -> list[Figure]:
-    """Over all faults, without the controls."""
+    """Over all faults, without the controls.
+
+    Limits: faults only; false alarms of these features are not counted.
+    """
     right = [set(each.named) == set(each.breaks) for each in found]
     localised = _figure("KS on residuals: exact localisation", LOCALISED, right)
     detected = [
@@ -68,7 +74,7 @@ def figures(found: Sequence[Features]) -> list[Figure]:
 
 
 def _figure(name: str, paper: str, held: Sequence[bool], *, exact: bool = True) -> Figure:
-    measured = f"{sum(held)}/{len(held)}"
+    measured = share(held)
     return Figure(name=name, paper=paper, measured=measured, rule=Rule.SAME, exact=exact, where=WHERE)
 
 

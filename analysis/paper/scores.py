@@ -25,7 +25,10 @@ class Score:
 
 
 def scored(found: Iterable[tuple[Fault, Broken]]) -> Score:
-    """Count."""
+    """Count the faults that were detected and localised, and the controls that alarmed.
+
+    Limits: localised is all or nothing: one law too many counts as much as five.
+    """
     every = list(found)
     faults = [(fault, broken) for fault, broken in every if fault.category != "control"]
     return Score(
@@ -36,7 +39,10 @@ def scored(found: Iterable[tuple[Fault, Broken]]) -> Score:
 
 
 def screened(sets: Mapping[str, ReferenceSet], arms: Iterable[tuple[Fault, Arm, Arm]]) -> Score:
-    """Screen every fault with the set of its system."""
+    """Screen every fault with the set of its system.
+
+    Limits: by trajectories and at the usual level; other settings are not scored.
+    """
     return scored(
         (fault, screening.screen(sets[fault.system], reference, test).broken) for fault, reference, test in arms
     )

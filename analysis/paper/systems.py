@@ -59,7 +59,10 @@ SPECIFIED = AcrobotParameters()
 
 
 def accelerations(parameters: AcrobotParameters, angles: Floats, velocities: Floats, torque: float | Floats) -> Floats:
-    """Of both joints, (2, ...), under a torque on the second; term by term as Gymnasium writes them."""
+    """Of both joints, (2, ...), under a torque on the second; term by term as Gymnasium writes them.
+
+    Limits: no velocity is clipped, and nothing bounds the angles: Gymnasium does both.
+    """
     p, (theta1, theta2), (omega1, omega2) = parameters, angles, velocities
     lever, sine = p.m2 * p.l1 * p.lc2, np.sin(theta2)
     d1, d2, d3 = _inertias(p, np.cos(theta2))
@@ -72,7 +75,10 @@ def accelerations(parameters: AcrobotParameters, angles: Floats, velocities: Flo
 
 
 def energy(states: Floats, parameters: AcrobotParameters = SPECIFIED) -> Floats:
-    """Kinetic and potential, of states (..., 4) whose angles count from the downward vertical."""
+    """Kinetic and potential, of states (..., 4) whose angles count from the downward vertical.
+
+    Limits: a value, and not a claim that it is conserved: damping, torque and the integrator change it.
+    """
     p, (theta1, theta2, omega1, omega2) = parameters, np.moveaxis(states, -1, 0)
     d1, d2, d3 = _inertias(p, np.cos(theta2))
     kinetic = d1 * omega1**2 / 2 + d2 * omega1 * omega2 + d3 * omega2**2 / 2
@@ -130,7 +136,10 @@ def rollout(
     integrator: Integrator = "rk4",
     torque: float | Floats = 0.0,
 ) -> Floats:
-    """States (..., steps + 1, 4) from starts (..., 4). A torque holds for a step; it broadcasts to (..., steps)."""
+    """States (..., steps + 1, 4) from starts (..., 4). A torque holds for a step; it broadcasts to (..., steps).
+
+    Limits: fixed steps without any control of the error; a step too coarse goes wrong in silence.
+    """
     torques = np.broadcast_to(torque, (*starts.shape[:-1], steps))
     states = np.empty((steps + 1, 4, *starts.shape[:-1]))
     states[0] = np.moveaxis(starts, -1, 0)
@@ -141,7 +150,10 @@ def rollout(
 
 
 def acrobot_observation(states: Floats) -> Floats:
-    """The cosine and sine of each angle and the velocities: the coordinates in which the energy is a polynomial."""
+    """The cosine and sine of each angle and the velocities: the coordinates in which the energy is a polynomial.
+
+    Limits: in full precision, which the shipped observation has not got.
+    """
     theta1, theta2, omega1, omega2 = np.moveaxis(states, -1, 0)
     return np.stack([np.cos(theta1), np.sin(theta1), np.cos(theta2), np.sin(theta2), omega1, omega2], axis=-1)
 
@@ -156,7 +168,10 @@ def reacher_observation(
     l1: float = 0.1,
     l2: float = 0.11,
 ) -> Floats:
-    """Observations (..., 11) of poses and targets; the last column is the height, which is zero in a plane."""
+    """Observations (..., 11) of poses and targets; the last column is the height, which is zero in a plane.
+
+    Limits: kinematics alone: the velocities are what they are given as, not derivatives of the poses.
+    """
     cosine1, cosine2, sine1, sine2 = np.cos(theta1), np.cos(theta2), np.sin(theta1), np.sin(theta2)
     away_x = l1 * cosine1 + l2 * np.cos(theta1 + theta2) - tx
     away_y = l1 * sine1 + l2 * np.sin(theta1 + theta2) - ty
@@ -181,7 +196,10 @@ class AcrobotRun:
     """Samples of the integration to one of the observation."""
 
     def arms(self, seeds: Sequence[int], ic_seeds: Sequence[int] | None = None) -> Floats:
-        """Observations (seeds, trajectories, samples, 6) of one arm per seed, integrated together."""
+        """Observations (seeds, trajectories, samples, 6) of one arm per seed, integrated together.
+
+        Limits: starts are drawn from a box around rest; states of high energy do not occur.
+        """
         shape = (self.trajectories, 4)
         starts = [np.random.default_rng(seed).uniform(-START, START, shape) for seed in ic_seeds or seeds]
         states = rollout(self.parameters, np.array(starts), self.dt, self.steps, self.integrator, self.torque)
@@ -201,7 +219,10 @@ class ReacherRun:
     noise: float = 0.0
 
     def arms(self, seeds: Sequence[int], ic_seeds: Sequence[int] | None = None) -> Floats:
-        """Observations (seeds, 1, count, 11) of one arm per seed; a thousand of 4,000 poses are 350 MB."""
+        """Observations (seeds, 1, count, 11) of one arm per seed; a thousand of 4,000 poses are 350 MB.
+
+        Limits: poses are drawn one by one and form no trajectory; nothing dynamic can be read off them.
+        """
         observations = np.array([[self._poses(seed)] for seed in ic_seeds or seeds])
         observations[..., _LENGTHS] /= self.scale
         return _observed(observations, self, seeds)
@@ -226,7 +247,10 @@ def _observed(observations: Floats, run: Run, seeds: Sequence[int]) -> Floats:
 
 
 def drawn(run: Run, seed: int = 0, ic_seed: int | None = None) -> tuple[Floats, ...]:
-    """One arm of a run: its trajectories, each (samples, columns)."""
+    """One arm of a run: its trajectories, each (samples, columns).
+
+    Limits: an arm is its seed's; two arms of one seed are the same numbers and not two observations.
+    """
     return tuple(run.arms([seed], None if ic_seed is None else [ic_seed])[0])
 
 
@@ -244,7 +268,10 @@ def acrobot_trajectories(
     noise: float = 0.0,
     every: int = 1,
 ) -> tuple[Floats, ...]:
-    """One arm of Acrobot: its trajectories, each (samples, 6)."""
+    """One arm of Acrobot: its trajectories, each (samples, 6).
+
+    Limits: a shorthand: what the numbers leave out, ``AcrobotRun`` leaves out.
+    """
     run = AcrobotRun(
         parameters=parameters,
         dt=dt,
@@ -270,6 +297,9 @@ def reacher_samples(
     fault_of_observation: ObservationFault | None = None,
     noise: float = 0.0,
 ) -> tuple[Floats, ...]:
-    """One arm of Reacher: a single array (count, 11)."""
+    """One arm of Reacher: a single array (count, 11).
+
+    Limits: a single array, so that trajectories cannot be told from each other in it.
+    """
     run = ReacherRun(l1=l1, l2=l2, count=count, scale=scale, fault_of_observation=fault_of_observation, noise=noise)
     return drawn(run, seed, ic_seed)

@@ -17,7 +17,10 @@ ACCEPTED = 2e-7
 
 
 def value_figures(comparisons: Sequence[Comparison]) -> Iterator[Figure]:
-    """Without noise."""
+    """Values of the constants that are named without noise, and the worst of their errors.
+
+    Limits: the value only, where the right constant is named; a wrong constant shows as not a number.
+    """
     for setting, worst in WORST.items():
         faults = [each for each in comparisons if each.setting == setting and each.fault.category == "parameter"]
         yield from (_value(each) for each in faults)
