@@ -10,10 +10,11 @@ READY := $(VENV)/.ready
 RUN := $(VENV)/bin/release-audit
 
 .DEFAULT_GOAL := help
-.PHONY: help audit plan query explain reproduce doctor test lint bench lock schema clean
+.PHONY: help audit plan query explain reproduce report doctor test test-faults soak browser lint bench bench-scale cluster-demo fuzz \
+	lock schema clean
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 audit: $(READY)  ## Audit a matrix: MATRIX=paper.yaml, or a path
 	@$(RUN) run "$(MATRIX)" $(ARGS)
@@ -21,8 +22,11 @@ audit: $(READY)  ## Audit a matrix: MATRIX=paper.yaml, or a path
 plan: $(READY)  ## Show what an audit would run: MATRIX=...
 	@$(RUN) plan "$(MATRIX)" $(ARGS)
 
-query: $(READY)  ## Run SQL on the results: SQL="SELECT ..."
-	@$(RUN) query "$$SQL" $(ARGS)
+query: $(READY)  ## Run SQL on the results: SQL="SELECT ...", or NAMED=safe-upgrades (NAMED=list shows all)
+	@$(RUN) query $(if $(NAMED),--named "$(NAMED)","$$SQL") $(ARGS)
+
+report: $(READY)  ## Write the results as one page: results/report.html
+	@$(RUN) report $(ARGS)
 
 explain: $(READY)  ## Say why two releases differ: ENV=... OLDER=... NEWER=...
 	@$(RUN) explain "$(ENV)" "$(OLDER)" "$(NEWER)" $(ARGS)
@@ -33,8 +37,26 @@ reproduce: $(READY)  ## Measure the paper's figures again: NAMES="faults drift",
 doctor: $(READY)  ## Check Python, uv, the index, the disk, the CPU
 	@$(RUN) doctor
 
-test: $(READY) lint  ## Check style and types, then run every test
+test: $(READY) lint browser  ## Check style and types, then run every test
 	@$(VENV)/bin/pytest $(ARGS)
+
+browser:  ## Install Chromium for the tests, where it is missing and apt-get may do so
+	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
+		as=$$([ "$$(id -u)" = 0 ] || echo "sudo -n"); \
+		{ command -v apt-get > /dev/null && $$as true 2> /dev/null; } || \
+			{ echo "no Chromium: tests of the report's page are skipped; install the system's package chromium"; exit 0; }; \
+		echo "installing Chromium for the tests of the report's page"; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		{ $$as apt-get update -qq; $$as apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } \
+			> /dev/null 2>&1 || echo "Chromium could not be installed: tests of the report's page are skipped"
+
+test-faults: $(READY)  ## Run the whole fault suite: hanging packages, full disks, killed nodes, jumping clocks
+	@test -n "$$(find /usr/lib -name 'libfaketime.so.1' 2>/dev/null)" || apt-get install --yes --quiet libfaketime || \
+		echo "without libfaketime the tests of the clock are skipped"
+	@$(VENV)/bin/pytest -m "faults or core" tests/faults $(ARGS)
+
+soak: $(READY)  ## Audit in a loop while processes are killed at random: SECONDS=3600
+	@$(VENV)/bin/python -m tests.soak --seconds $(or $(SECONDS),3600) $(ARGS)
 
 lint: $(READY)  ## Check style and types
 	@$(VENV)/bin/ruff check .
@@ -43,6 +65,15 @@ lint: $(READY)  ## Check style and types
 
 bench: $(READY)  ## Measure against the obvious harness and a bare loop
 	@$(VENV)/bin/python -m bench $(ARGS)
+
+bench-scale: $(READY)  ## Measure how planning, storing and comparing grow up to 10,000 releases
+	@$(VENV)/bin/python -m bench.scale $(ARGS)
+
+fuzz: $(READY)  ## Fuzz the readers of matrices and answers: SECONDS=600 for each
+	@$(VENV)/bin/python -m tests.fuzz --seconds $(or $(SECONDS),600) $(ARGS)
+
+cluster-demo: $(READY)  ## Audit on a cluster of three nodes, started on this machine for it: MATRIX=...
+	@$(VENV)/bin/python -m demo "$(MATRIX)" $(ARGS)
 
 lock: $(READY)  ## Resolve the harness's own dependencies anew
 	@echo uv | $(VENV)/bin/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \

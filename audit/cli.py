@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import math
 import os
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
-import numpy as np
 
 from analysis.yardstick import THRESHOLD
-from audit import __version__, explain_verb, matrix_file, preview, running, search_verbs, uv
-from audit import sensitivity as sensing
+from audit import __version__
+from audit.asked import matrix_file, preview
+from audit.cluster.workers import Workers
+from audit.comparisons import sensitivity as sensing
 from audit.console import Screen
 from audit.doctor import checks
+from audit.dumps import protections
 from audit.errors import (
     EXIT_CHANGED,
     EXIT_COMPLETE,
@@ -28,13 +27,15 @@ from audit.errors import (
     EXIT_INTERRUPTED,
     EXIT_USAGE,
     AuditError,
-    UsageError,
 )
-from audit.records import Table
-from audit.running import DATABASE, Wishes
-from audit.store import Store
+from audit.installing import uv
+from audit.reports.summaries import outputs
+from audit.reports.summaries.outputs import Outputs
+from audit.storage.store import Store
 from audit.tools import Tools
-from audit.workers import Workers
+from audit.verbs import explain_verb, figure_verb, nightly_verb, report_verb, results_verbs, running, search_verbs
+from audit.verbs.running import DATABASE, Wishes
+from audit.verbs.trust_options import require_sandbox
 
 _database = click.option(
     "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
@@ -62,13 +63,23 @@ def commands() -> None:
 @_timeout
 @click.option("--explain/--no-explain", default=True, show_default=True,
               help="Whether changed neighbours are looked into: stages of the step, constants.")  # fmt: skip
+@click.option("--again", is_flag=True, help="Try cells whose process failed in several runs before.")
+@click.option("--waivers", type=click.Path(path_type=Path, dir_okay=False),
+              help="Accepted changes; default: waivers.yaml beside the matrix.")  # fmt: skip
+@require_sandbox
+@outputs.options
 def run(
-    matrix: str, database: Path, check: bool, address: str | None, jobs: int | None, timeout: float, explain: bool
-) -> int:
+    matrix: str, database: Path, check: bool, address: str | None, jobs: int | None, timeout: float, explain: bool,
+    again: bool, waivers: Path | None, require_sandbox: bool, **summaries: str | None,
+) -> int:  # fmt: skip
     """Audit MATRIX: a path, or a name in matrices/."""
     file = matrix_file.read(matrix_file.find(matrix))
-    wishes = Wishes(database=database, check=check, address=address, jobs=jobs, timeout=timeout, explain=explain)
-    return running.run(file, wishes, Screen())
+    wanted = Outputs.of(**summaries)
+    wishes = Wishes(
+        database=database, check=check, address=address, jobs=jobs, timeout=timeout, explain=explain, again=again,
+        waivers=waivers, require_sandbox=require_sandbox, outputs=wanted,
+    )  # fmt: skip
+    return running.run(file, wishes, Screen(quiet=wanted.takes_standard_output))
 
 
 @commands.command()
@@ -82,33 +93,6 @@ def plan(matrix: str, database: Path) -> int:
     screen.table(("release", "Python", "lock", "virtualenv", "dumped", "to dump"), [row.shown() for row in rows])
     missing = sum(row.missing for row in rows)
     screen.note(f"{len(rows)} releases, {sum(row.dumped for row in rows)} cells dumped, {missing} to dump")
-    return EXIT_COMPLETE
-
-
-@commands.command()
-@click.argument("sql")
-@_database
-@click.option("--format", "form", type=click.Choice(["table", "csv", "json", "parquet"]), default="table",
-              show_default=True)  # fmt: skip
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write; needed for parquet.")
-def query(sql: str, database: Path, form: str, output: Path | None) -> int:
-    """Run SQL on the results, read-only. The README documents the views."""
-    if form == "parquet" and output is None:
-        raise UsageError("parquet needs a file to write: add --output FILE")
-    with Store(database, read_only=True) as store:
-        if form == "parquet":
-            assert output is not None
-            store.write_parquet(sql, output)
-            return EXIT_COMPLETE
-        table = store.query(sql)
-    if form == "table" and output is None:
-        Screen().table(table.columns, table.rows)
-        return EXIT_COMPLETE
-    text = _as_json(table) if form == "json" else _as_csv(table)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        output.write_text(text, encoding="utf-8")
     return EXIT_COMPLETE
 
 
@@ -139,38 +123,6 @@ def sensitivity(matrix: str, database: Path, timeout: float) -> int:
 
 
 @commands.command()
-@click.argument("matrix")
-@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
-@_database
-@click.option("--environment", "environments", multiple=True, help="Only this one; may be given again.")
-def figure(matrix: str, output: Path, database: Path, environments: tuple[str, ...]) -> int:
-    """Draw how amplified pairs of MATRIX separate, step by step, into OUTPUT.svg or .png."""
-    from analysis import figures  # drawing takes a second to import, and nothing else needs it
-
-    if output.suffix not in figures.SUFFIXES:
-        raise UsageError(f"{output} must end in {' or '.join(figures.SUFFIXES)}")
-    name = matrix_file.read(matrix_file.find(matrix)).matrix.name
-    with Store(database, read_only=True) as store:
-        rows = store.query(
-            "SELECT environment, older, newer, curve, adjacent FROM certificates WHERE matrix = ?"
-            " AND (len(?) = 0 OR environment IN (SELECT unnest(?)))"
-            " ORDER BY environment, older_position, newer_position",
-            [name, list(environments), list(environments)],
-        ).rows
-    if not rows:
-        raise UsageError(f"no pair of {name} is amplified there: there is nothing to draw")
-    neighbours = any(adjacent for *_, adjacent in rows)  # there are none where all are compared with one release
-    curves = [
-        figures.Curve(environment=environment, pair=f"{older} → {newer}", separation=np.array(curve))
-        for environment, older, newer, curve, adjacent in rows
-        if adjacent or not neighbours
-    ]
-    figures.separation_figure(curves, output)
-    Screen().note(f"{len(curves)} pairs drawn into {output}")
-    return EXIT_COMPLETE
-
-
-@commands.command()
 @click.argument("trajectories", type=click.Path(path_type=Path))
 @click.option("--reference", required=True, help="A reference set: a name in matrices/laws, or a path.")
 @click.option("--against", type=click.Path(path_type=Path), help="Trajectories of a system that keeps the laws.")
@@ -183,7 +135,7 @@ def diagnose(trajectories: Path, reference: str, against: Path | None, unit: str
     They are an npz, a Parquet file or a Minari data set: of a simulator, a log or a world model.
     """
     from analysis.algebra.screening import Unit  # brings SymPy and SciPy, which few verbs need
-    from audit import diagnosing_files, reference_file
+    from audit.laws import diagnosing_files, reference_file
 
     screen = Screen()
     found = diagnosing_files.diagnose(reference_file.find(reference), trajectories, against, Unit(unit))
@@ -205,7 +157,7 @@ def diagnose(trajectories: Path, reference: str, against: Path | None, unit: str
 @_timeout
 def reproduce(names: tuple[str, ...], database: Path, jobs: int | None, timeout: float) -> int:
     """Measure the paper's figures again: all experiments, or those of NAMES. Exits with 1 if an exact one disagrees."""
-    from audit import reproducing  # brings SymPy and SciPy, which nothing else on this command line needs
+    from audit.laws import reproducing  # brings SymPy and SciPy, which nothing else on this command line needs
 
     began = time.monotonic()
     screen = Screen()
@@ -219,10 +171,13 @@ def reproduce(names: tuple[str, ...], database: Path, jobs: int | None, timeout:
 @commands.command()
 @_database
 def doctor(database: Path) -> int:
-    """Check Python, uv, the package index, the disk and the CPU."""
+    """Check Python, uv, the package index, the disk and the CPU; list what cannot be prevented here."""
     screen = Screen()
     found = list(checks(database.parent))
     screen.table(("", "check", "found"), [("ok" if each.ok else "BAD", each.name, each.found) for each in found])
+    screen.note("\nWhat a release's own code may do here (SECURITY.md says what that is worth):")
+    rows = [("on" if each.on else "OFF", each.name, each.told) for each in protections.all_here()]
+    screen.table(("", "protection", "how"), rows)
     return EXIT_COMPLETE if all(each.ok for each in found) else EXIT_INCOMPLETE
 
 
@@ -233,18 +188,30 @@ def schema() -> int:
     return EXIT_COMPLETE
 
 
-for _verb in (search_verbs.diff, search_verbs.bisect, search_verbs.blame, explain_verb.explain):
+for _verb in (
+    search_verbs.diff,
+    search_verbs.bisect,
+    search_verbs.blame,
+    explain_verb.explain,
+    figure_verb.figure,
+    report_verb.report,
+    results_verbs.query,
+    results_verbs.snapshot,
+    nightly_verb.nightly,
+    nightly_verb.scheduled,
+):
     commands.add_command(_verb)
 
 
 def main() -> NoReturn:
     """Run, and turn whatever happens into an exit code and at most one sentence."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # a service manager, or a terminal that is closed
+        signal.signal(number, _interrupt)
     screen = Screen()
     try:
         code = commands.main(standalone_mode=False)
-    except (KeyboardInterrupt, click.exceptions.Abort):
-        _leave_at_once(screen)
+    except (KeyboardInterrupt, click.exceptions.Abort) as interruption:
+        _leave_at_once(screen, str(interruption))
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         code = EXIT_USAGE
@@ -257,6 +224,11 @@ def main() -> NoReturn:
     except OSError as error:
         screen.error(f"release-audit: {error.strerror}: {error.filename}; what was stored before is kept")
         code = EXIT_INCOMPLETE
+    except Exception as error:
+        if str(error) == "Query interrupted":  # DuckDB says it in its own way when a signal came while it worked
+            _leave_at_once(screen, "")
+        traceback.print_exc()  # a bug; Python would end with 1, which says that something changed
+        code = EXIT_INCOMPLETE
     sys.exit(code or EXIT_COMPLETE)
 
 
@@ -264,27 +236,10 @@ def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _leave_at_once(screen: Screen) -> NoReturn:
+def _leave_at_once(screen: Screen, told: str) -> NoReturn:
     """End without waiting for threads: their processes end with this one, or are ended here."""
     uv.stop()
-    screen.error("release-audit: interrupted; what was dumped is stored, the same command continues from there")
+    told = told or "what was dumped is stored, the same command continues from there"
+    screen.error(f"release-audit: interrupted; {told}")
     sys.stdout.flush()
     os._exit(EXIT_INTERRUPTED)
-
-
-def _as_csv(table: Table) -> str:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows(table.rows)
-    return file.getvalue()
-
-
-def _as_json(table: Table) -> str:
-    rows = [{name: _json_value(value) for name, value in zip(table.columns, row, strict=True)} for row in table.rows]
-    return json.dumps(rows, indent=1, default=str, allow_nan=False) + "\n"
-
-
-def _json_value(value: Any) -> Any:
-    """JSON has no infinity and no not-a-number: they become the texts ``inf``, ``-inf`` and ``nan``."""
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -21,11 +21,11 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from audit.failures import readable
-from audit.summary import Group, Summary
+from audit.failures import printable, readable
+from audit.reports.summary import Group, Summary
 
 if TYPE_CHECKING:
-    from audit.reproducing import Reproduced  # it brings SymPy and SciPy, which take a second to import
+    from audit.laws.reproducing import Reproduced  # it brings SymPy and SciPy, which take a second to import
 
 VERDICTS = {
     "identical": ("=", "green", "the same bits"),
@@ -95,11 +95,15 @@ class Screen:
 
     def note(self, text: str) -> None:
         """Print a line."""
-        self._out.print(text, markup=False, soft_wrap=True)
+        self._out.print(Text(printable(text)), soft_wrap=True)
+
+    def warning(self, text: str) -> None:
+        """Print a line that should not be overlooked."""
+        self._out.print(Text(printable(text), "bold red"), soft_wrap=True)
 
     def error(self, text: str) -> None:
         """Print a line to standard error."""
-        self._err.print(Text(text), soft_wrap=True)
+        self._err.print(Text(printable(text)), soft_wrap=True)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Print rows under headings; on no terminal, as wide as they are."""
@@ -191,7 +195,7 @@ class Screen:
                 Text(f"  {line.environment}: {line.older} → {line.newer}: {readable(line.reason)}"), soft_wrap=True
             )
             for told in filter(None, (line.laws, line.explained)):
-                self._out.print(Text(f"    {told}"), soft_wrap=True)
+                self.note(f"    {told}")
         if len(changed) > _LISTED:
             self._out.print(f"  and {len(changed) - _LISTED} more: query the view changes")
 

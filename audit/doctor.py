@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit import folders, interpreters, machine, uv
+from audit import folders, machine
 from audit.errors import AuditError
+from audit.installing import interpreters, uv
 
 LEAST_FREE_BYTES = 5 * 2**30
 """Virtualenvs of the largest shipped matrix take about 4 GB."""
@@ -53,7 +54,16 @@ def _python() -> tuple[bool, str]:
 
 def _index() -> tuple[bool, str]:
     answer = uv.call(
-        "pip", "compile", "-", "--no-deps", "--no-header", "--refresh-package", "packaging", given="packaging\n"
+        "pip",
+        "compile",
+        "-",
+        "--no-deps",
+        "--no-header",
+        "--only-binary",
+        ":all:",
+        "--refresh-package",
+        "packaging",
+        given="packaging\n",
     )
     return answer.ok, f"answers: {answer.output.split()[0]}" if answer.ok else answer.reason
 

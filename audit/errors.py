@@ -14,6 +14,12 @@ EXIT_INCOMPLETE = 3
 EXIT_INTERRUPTED = 130
 
 
+MOST_TOLD = 50
+"""Problems of one file that are told; nobody reads two thousand, of a list in which every entry is wrong."""
+LONGEST_TOLD = 1000
+"""Characters of each: some quote what they are about."""
+
+
 class AuditError(Exception):
     """The audit itself could not be completed."""
 
@@ -32,7 +38,11 @@ class MatrixError(UsageError):
     def __init__(self, source: str, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
         count = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}"
-        super().__init__("\n".join([f"{source} has {count}:", *(f"  {problem}" for problem in problems)]))
+        told = [
+            f"  {problem if len(problem) <= LONGEST_TOLD else problem[:LONGEST_TOLD] + '…'}" for problem in problems
+        ]
+        left_out = [f"  and {len(problems) - MOST_TOLD} more"] if len(problems) > MOST_TOLD else []
+        super().__init__("\n".join([f"{source} has {count}:", *told[:MOST_TOLD], *left_out]))
 
 
 class StoreError(AuditError):

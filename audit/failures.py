@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from audit.uv import Answer
+from audit.installing.uv import Answer
 
-INFRASTRUCTURE = frozenset({"unreachable", "disk-full", "worker-lost"})
+INFRASTRUCTURE = frozenset({"unreachable", "disk-full", "worker-lost", "no-python"})
 """Statuses that say nothing about the package. An audit that has one of these is not complete."""
 
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(
+    r"\x1b\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)"  # titles, links, what goes to the clipboard
+    r"|\x1b\[[0-9;?]*[ -/]*[@-~]"  # cursor and colour
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+    r"|[\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"  # what turns the direction of reading
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +41,12 @@ class Failure:
 
 def readable(text: str, limit: int = 4000) -> str:
     """The end of a text that some package wrote, without what could move a terminal's cursor or colour."""
-    return _CONTROL.sub("", text)[-limit:]
+    return printable(text)[-limit:]
+
+
+def printable(text: str) -> str:
+    """A text without what a terminal would obey."""
+    return _CONTROL.sub("", text)
 
 
 def uv_failure(subject: str, stage: str, status: str, answer: Answer, seconds: float) -> Failure:
@@ -47,7 +57,7 @@ def uv_failure(subject: str, stage: str, status: str, answer: Answer, seconds: f
         subject=subject,
         stage=stage,
         status=status,
-        reason=answer.reason,
+        reason=readable(answer.reason),
         exit_code=answer.exit_code,
         stderr_tail=readable(answer.errors),
         seconds=seconds,

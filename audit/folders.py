@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from audit.errors import AuditError
+
+ROOT = Path(__file__).resolve().parent.parent
+"""Where the packages lie: a checkout, or where they are installed."""
 
 
 def cache() -> Path:
@@ -40,8 +47,17 @@ def working_folder() -> Path:
     for left in parent.iterdir():
         owner = left.name.partition("-")[0]
         if owner.isdecimal() and not _runs(int(owner)):
-            shutil.rmtree(left, ignore_errors=True)
+            remove(left)
     return Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=parent))
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder that code under audit wrote to, however deep it is and whatever its permissions are."""
+    with contextlib.suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        for command in (("chmod", "-R", "u+rwx"), ("rm", "-rf")):
+            subprocess.run([*command, "--", str(folder)], capture_output=True, check=False)
 
 
 def _runs(process: int) -> bool:
@@ -60,4 +76,24 @@ def locked(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def held(path: Path, otherwise: str) -> Iterator[None]:
+    """Hold an exclusive lock on ``path`` with this process's number in it, or refuse; nobody waits.
+
+    Raises:
+        AuditError: ``otherwise``, with the number of the process that has it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+", encoding="ascii") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise AuditError(otherwise.format(file.read().strip() or "?")) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
         yield

@@ -18,35 +18,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from audit import (
-    attachments,
-    bank,
-    comparing,
-    controls,
-    drawing,
-    dumping,
-    explaining,
-    locks,
-    plan,
-    probing,
-    releases,
-    runs,
-    second_look,
-    showing,
-    telling,
-)
-from audit.drawing import Drawn
+from audit.asked import attachments, plan, releases
+from audit.asked.matrix_file import MatrixFile
+from audit.asked.plan import Cell
+from audit.asked.releases import ReleaseRequest
+from audit.cluster import assigning
+from audit.comparisons import comparing, controls, second_look
+from audit.dumps import dumping
 from audit.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, IndexUnreachable
+from audit.explanations import explaining, showing, telling
 from audit.failures import Failure
-from audit.locks import Release
-from audit.matrix_file import MatrixFile
-from audit.plan import Cell
-from audit.records import RunCell, RunRecord
-from audit.releases import ReleaseRequest
+from audit.installing import locks
+from audit.installing.locks import Release
+from audit.stimuli import bank, drawing, probing
+from audit.stimuli.drawing import Drawn
+from audit.storage import runs
+from audit.storage.records import RunCell, RunRecord
 from audit.tools import Reporter, Tools, at_once
 
 if TYPE_CHECKING:
-    from audit.reference_file import ReferenceFile  # it brings SymPy, which takes a second to import
+    from audit.laws.reference_file import ReferenceFile  # it brings SymPy, which takes a second to import
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The releases of an audit: what was asked for, and what that is tonight."""
+
+    requests: tuple[ReleaseRequest, ...]
+    resolved: Mapping[str, Release]
+    unresolved: tuple[Failure, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +71,21 @@ class AuditResult:
         return EXIT_INCOMPLETE if incomplete else EXIT_COMPLETE
 
 
-def audit(file: MatrixFile, tools: Tools, *, laws: bool = True, explained: bool = True) -> AuditResult:
-    """Run the whole of a matrix; what changed is held against ``laws`` and ``explained`` unless that is not wanted."""
+def audit(
+    file: MatrixFile, tools: Tools, *, asked: Asked | None = None, laws: bool = True, explained: bool = True
+) -> AuditResult:
+    """Run the whole of a matrix; what changed is held against ``laws`` and ``explained`` unless that is not wanted.
+
+    The releases are those that the matrix stands for today, or those that are ``asked``.
+    """
     store, reporter = tools.store, tools.reporter
     attached = attachments.read(file)
     bank.check_files(file)
     references = own_laws(file) if laws else ()
     run = runs.begun(file)
     store.begin_run(run)
-    requests = expand(file, reporter)
-    resolved, unresolved = resolve(requests, reporter)
+    asked = asked or ask(file, reporter)
+    requests, resolved, unresolved = asked.requests, asked.resolved, asked.unresolved
     store.put_locks({each.lock.digest: (each.lock.text, each.lock.packages) for each in resolved.values()})
     cells = plan.cells(file.matrix, requests, resolved, attached)
 
@@ -88,6 +93,7 @@ def audit(file: MatrixFile, tools: Tools, *, laws: bool = True, explained: bool 
     stimuli = drawing.draw(file, cells, layouts.known, tools)
     store.put_stimuli(each.stimulus for each in stimuli.drawn.values())
 
+    cells = assigning.assign(cells, stimuli.drawn, tools)
     recordings = plan.recordings(cells, {title: each.stimulus for title, each in stimuli.drawn.items()})
     baselines = controls.baselines(cells, stimuli.drawn)
     planted = controls.recordings(baselines, stimuli.drawn)
@@ -127,6 +133,13 @@ def audit(file: MatrixFile, tools: Tools, *, laws: bool = True, explained: bool 
     return result
 
 
+def ask(file: MatrixFile, reporter: Reporter) -> Asked:
+    """The matrix as it stands today."""
+    requests = expand(file, reporter)
+    resolved, unresolved = resolve(requests, reporter)
+    return Asked(requests=requests, resolved=resolved, unresolved=tuple(unresolved))
+
+
 def expand(file: MatrixFile, reporter: Reporter) -> tuple[ReleaseRequest, ...]:
     """Rows of the matrix to releases, with the versions that the index has."""
     with reporter.stage("listing", 1) as done:
@@ -156,7 +169,7 @@ def own_laws(file: MatrixFile) -> tuple[ReferenceFile, ...]:
     """The reference sets that a matrix brings, read before any work, so that mistakes in them are told at once."""
     if not file.matrix.laws:
         return ()
-    from audit import reference_file
+    from audit.laws import reference_file
 
     return reference_file.of_a_matrix([file.path.parent / name for name in file.matrix.laws])
 
@@ -167,8 +180,8 @@ def explain(run: RunRecord, cells: Sequence[Cell], drawn: Mapping[str, Drawn], t
     store = tools.store
     found = {}
     for environment, older, newer in telling.changed_neighbours(store, run.run_id):
-        stored = telling.stored_pair(store, environment, older, newer, run.run_id)
-        if stored is not None and (stored.older_behaviour, stored.newer_behaviour) not in found:
+        stored = telling.stored_pair(store, environment, older, newer, run_id=run.run_id)
+        if stored is not None:
             ends = of[f"{older}/{environment}"], of[f"{newer}/{environment}"]
             found[stored.older_behaviour, stored.newer_behaviour] = ends, stored
     pairs = [
@@ -190,9 +203,9 @@ def hold_against_laws(
     tools: Tools,
 ) -> tuple[Failure, ...]:
     """Changed behaviours to laws that broke and constants that broke them, where the environment has laws."""
-    if "changed" not in tools.store.verdicts(run.reads).values():
+    if "changed" not in tools.store.comparisons.verdicts(run.reads).values():
         return ()
-    from audit import diagnosing, reference_file  # they bring SymPy and SciPy: only where something changed
+    from audit.laws import diagnosing, reference_file  # they bring SymPy and SciPy: only where something changed
 
     return diagnosing.diagnose(rows, cells, run, drawn, (*reference_file.shipped(), *own), tools)
 
@@ -200,9 +213,8 @@ def hold_against_laws(
 def compare(cells: Sequence[RunCell], run: RunRecord, outputs: Sequence[str], tools: Tools) -> None:
     """Behaviours to verdicts; pairs that were judged in the same way in an earlier run are not judged again."""
     wanted = comparing.wanted(cells, run.pairing, run.against)
-    missing = wanted.keys() - tools.store.compared(run.reads)
+    missing = wanted.keys() - tools.store.comparisons.compared(run.reads)
     if missing:
         with tools.reporter.stage("comparing", len(missing)) as done:
-            for pair in sorted(missing, key=lambda pair: wanted[pair]):
-                comparing.compare(tools.store, pair, outputs, run.reads)
-                done(wanted[pair])
+            ordered = sorted(missing, key=lambda pair: wanted[pair])
+            comparing.compare(tools.store, ordered, outputs, run.reads, lambda pair: done(wanted[pair]))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from audit.jobs import Job, Outcome
-from audit.store import Store
+from audit.cluster.jobs import Job, Outcome
+from audit.storage.store import Store
 
 UV_AT_ONCE = 4
 """Calls of uv that run at the same time: they wait for the index more than they compute."""
@@ -20,6 +20,15 @@ Result = TypeVar("Result")
 
 class Runner(Protocol):
     """What runs jobs. It starts when it is first needed."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether jobs run on machines that share no files with this one."""
+        ...
+
+    def classes(self) -> Mapping[str, int]:
+        """The classes of machines that it has, with how many jobs run at once on each."""
+        ...
 
     def prepare(self) -> None:
         """Be told that jobs are coming."""
@@ -51,6 +60,8 @@ class Tools:
     reporter: Reporter
     timeout: float
     """Seconds that one cell may take."""
+    again: bool = False
+    """Whether cells are tried that failed too often before."""
 
 
 def at_once(

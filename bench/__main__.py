@@ -15,22 +15,26 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import psutil
 
-from audit import attachments, building, drawing, dumper_process, locks, matrix_file, plan, releases, starts, stimulus
+from audit.asked import attachments, matrix_file, plan, releases
+from audit.asked.matrix import StimulusSpec
+from audit.asked.plan import Cell
 from audit.console import Screen
-from audit.drawing import Drawn
-from audit.matrix import StimulusSpec
-from audit.plan import Cell
-from audit.stimulus import Stimulus
-from audit.store import Store
-from audit.venvs import Recipe
-from bench import algebra, stages
+from audit.dumps import dumper_request
+from audit.installing import building, locks
+from audit.installing.venvs import Recipe
+from audit.stimuli import drawing, starts, stimulus
+from audit.stimuli.drawing import Drawn
+from audit.stimuli.stimulus import Stimulus
+from audit.storage.store import Store
+from bench import algebra, attribution, queries, stages
 
 HERE = Path(__file__).parent
 WALL_TARGET = 0.45
@@ -56,12 +60,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--matrix", default="paper.yaml")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--only", choices=["algebra", "harness"])
+    parser.add_argument("--only", choices=["algebra", "attribution", "queries", "harness"])
+    parser.add_argument("--seed", type=int, default=0, help="of the systems that attribution is asked about")
     arguments = parser.parse_args()
     screen = Screen()
-    if arguments.only != "harness":
-        algebra.measure(screen)
-    if arguments.only == "algebra":
+    parts: dict[str, Callable[[Screen], None]] = {
+        "algebra": algebra.measure,
+        "attribution": partial(attribution.measure, seed=arguments.seed),
+        "queries": queries.measure,
+    }
+    for name, measure in parts.items():
+        if arguments.only in (None, name):
+            measure(screen)
+    if arguments.only not in (None, "harness"):
         return
     with tempfile.TemporaryDirectory(prefix="release-audit-bench-") as folder:
         prepared = prepare(arguments.matrix, Path(folder), screen)
@@ -170,7 +181,7 @@ def measure_steps(cell: Cell, given: Path) -> tuple[float, float, int]:
     """Seconds of the bare loop, seconds of the recording, steps."""
     script = [
         str(HERE / "steps.py"),
-        str(dumper_process.DUMPER),
+        str(dumper_request.DUMPER),
         plan.api_of(cell.release),
         cell.environment.source,
         str(given),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from audit import dumper_process, plan, starts, stimulus
-from audit.answers import CellAnswer
+from audit.asked import plan
+from audit.asked.matrix import StimulusSpec
+from audit.asked.plan import Cell
 from audit.console import Screen
-from audit.drawing import Drawn
-from audit.matrix import StimulusSpec
-from audit.plan import Cell
+from audit.dumps import dumper_process
+from audit.dumps.answers import CellAnswer
+from audit.stimuli import starts, stimulus
+from audit.stimuli.drawing import Drawn
 
 TARGET = 3.0
 STATES = 320

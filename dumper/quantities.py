@@ -44,6 +44,9 @@ ENTRIES = {
 }  # fmt: skip
 """What the entries of a field are, where they are objects that have names."""
 
+DISCRETE = ("ncon", "pair", "ne", "nf", "nl", "nefc", "efc_type", "efc_id", "iterations", "efc_state")
+"""Counts, numbers of objects and kinds: where only these differ, nothing that is computed from them does."""
+
 CONSTRAINT = "efc_"
 """How the fields of constraints begin: each has a line for every constraint that is active."""
 

@@ -30,6 +30,8 @@ _TOLD = {
     "counts": {},  # arrays whose second axis is filled up with nan, and the array that says how far each row goes
     "names": {},  # of the entries of a field's second axis
     "geoms": [],  # names of what the numbers in `pair` stand for
+    "discrete": [],  # quantities that are counts and the like
+    "unseen": "",  # what of a step was not looked into, in words
     "dtypes": {},  # of values, before they were put into an array
     "lines": {},  # where in the source a value was assigned
     "left_out": {},  # how many quantities, by reason
@@ -42,6 +44,7 @@ class Watcher:
     def __init__(self, rows):
         self.rows = rows
         self.row = -1  # the state whose step is watched, or was last
+        self.missed = []  # rows whose steps have to be taken once more to be seen
         self._steps = 0
 
     def installed(self):
@@ -59,15 +62,16 @@ class Watcher:
         """
         raise NotImplementedError
 
-    def begin(self, impose):
-        """Return what imposes the next row's state: the watcher has to know where it is."""
+    def starts(self, starts, rows):
+        """Some rows of the starts: while they are begun one after the other, the watcher knows where it is."""
+        following = iter(rows)
 
         def begin(state):
-            impose(state)
-            self.row += 1
+            starts.begin(state)
+            self.row = next(following)
             self._steps = 0
 
-        return begin
+        return Starts(starts.values[rows], begin)
 
     def last(self, step, count):
         """Return a step of which the last of ``count`` from each state is watched; the others lead up to it."""
@@ -95,8 +99,11 @@ def record(world, request):
     with watcher.installed():
         step, observation = try_out(world, starts, actions)
         watched = watcher.last(step, actions.shape[1])
-        begun = Starts(starts.values, watcher.begin(starts.begin))
-        recorded = record_batch(world, watched, begun, actions.copy(), as_array(observation))
+        first, rows = as_array(observation), list(range(count))
+        recorded = record_batch(world, watched, watcher.starts(starts, rows), actions.copy(), first)
+        while watcher.missed:
+            rows, watcher.missed = watcher.missed, []
+            record_batch(world, watched, watcher.starts(starts, rows), actions[rows], first)
     _assert_untouched(world, starts, actions, recorded)
     return _answer(watcher, recorded, actions.shape)
 
@@ -118,6 +125,7 @@ def _answer(watcher, recorded, shape):
     arrays = {name: array for name, array in seen.items() if array[0].size <= LARGEST}
     meta = dict(_TOLD, order=list(arrays), steps=shape[0] * shape[1])
     meta.update(told)
+    meta["discrete"] = [name for name in meta["discrete"] if name in arrays]
     meta["counts"] = {name: count for name, count in meta["counts"].items() if name in arrays}
     if len(arrays) < len(seen):
         meta["left_out"] = dict(meta["left_out"], **{"more than %d entries" % LARGEST: len(seen) - len(arrays)})

@@ -1,13 +1,15 @@
 """What a step written in Python computes: every value that it assigns, in order, function by function.
 
-While a step runs, Python tells of every line that is about to be executed. The statement before it has then assigned
-what it assigns: which variables and which attributes of ``self`` those are stands in the source. So an assignment is an
-event whether or not the value is a new one, and the third value of ``x`` is the same line's in every state, unless the
-step went another way there.
+The functions that a step calls in its package are rewritten for as long as it is watched: after each assignment they
+tell what was assigned. Following them line by line (``sys.settrace``) tells the same and takes ten times as long. An
+assignment is an event whether or not the value is a new one, and the third value of ``x`` is the same line's in every
+state, unless the step went another way there.
 """
 
+import gc
 import os
 import sys
+import types
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -23,10 +25,9 @@ MOST = 500
 LARGEST = 64
 """Entries of an array that is kept; of a larger one, the values that were made of it are."""
 
-RETURNED = "return"
-"""The name of what a function returns: no variable can have it."""
-
 _INTEGERS = 2**63  # from here on they do not fit into an array
+_NUMBERS = frozenset([float, bool, np.float64, np.float32])
+_IMMUTABLE = _NUMBERS | {int}
 
 
 def of_method(owner, name, rows):
@@ -42,146 +43,220 @@ def of_method(owner, name, rows):
 
 def of_function(function, handle, rows):
     """Watch a function, in its own package and in that of the class of what it is handed."""
-    code = getattr(function, "__code__", None)
     packages = {_package(function.__module__), _package(type(handle).__module__)} - {"builtins"}
-    return Trace(packages, lambda frame: frame.f_code is code, rows)
+    return Trace(packages, lambda frame: frame.f_code is getattr(function, "__code__", None), rows)
 
 
 class Trace(Watcher):
     """Watches a step from its first call for which ``begins`` is true, within ``packages`` (top-level names).
 
-    What is called in other packages, such as numpy, is not looked into, but for what calls back.
+    What is called in other packages, such as numpy, is not looked into, but for what calls back. Which functions a step
+    calls is found out in the first state, and its step taken once more when they are rewritten. What is called only in
+    other states is not computed in every state, and would be left out.
     """
 
     def __init__(self, packages, begins, rows):
         super().__init__(rows)
         self._packages, self._begins = packages, begins
-        self._first = None
-        self._times, self._missed = {}, 0  # of the step that is watched
-        # By function, variable and how manyth time: type and value for each row that has it, and where it was assigned.
-        self._values, self._places = {}, {}
-        self._beyond = 0
+        self._called = None  # code and globals of what the step calls, by id, the step itself first
+        self._rewritten = []  # functions with the code that is their own
+        self._name = ""  # of the step's own function
+        self._seen = []  # by rewritten functions: sites and values in turn
+        self._ways = {}  # by the sites that a step came by: the values of each row
 
     @contextmanager
     def installed(self):
-        yield  # it is only there while a step is watched
+        try:
+            yield
+        finally:
+            for function, code in self._rewritten:
+                function.__code__ = code
+                for name in self._offered():
+                    function.__globals__.pop(name, None)
 
     def watch(self, step, action):
-        self._first, self._times, self._missed = None, {}, 0
-        before = sys.gettrace()
-        sys.settrace(self._called)
+        if self._called is None:
+            self.missed.append(self.row)
+            return self._find_out(step, action)
+        del self._seen[:]
+        taken = step(action)
+        self._ways.setdefault(tuple(self._seen[0::2]), {})[self.row] = self._seen[1::2]
+        return taken
+
+    def results(self):
+        columns, beyond = self._columns()
+        if not columns:
+            raise Unavailable("its step is not written in Python that could be read: nothing can be seen in it")
+        arrays, dtypes, lines = {}, {}, {}
+        left_out = {"beyond the first %d of a step" % MOST: beyond} if beyond else {}
+        for (function, variable, time), (site, parts) in columns.items():
+            kind, array, reason = self._column(parts)
+            if kind == "NoneType" and variable == source.RETURNED:
+                continue
+            if reason:
+                left_out[reason] = left_out.get(reason, 0) + 1
+                continue
+            name = "00.%s.%s#%d" % (function, variable, time)
+            arrays[name], dtypes[name] = array, kind
+            lines[name] = "%s:%d" % (os.path.basename(site[2]), site[3])
+        return arrays, {"substeps": 1, "recorded": 1, "dtypes": dtypes, "lines": lines, "left_out": left_out}
+
+    def _columns(self):
+        """By function, variable and how manyth time: where it was first assigned, and rows with their values."""
+        columns, beyond = {}, 0
+        for sites, steps in sorted(self._ways.items(), key=lambda way: min(way[1])):
+            within = self._within(sites)
+            own = sites[within][:MOST]
+            beyond = max(beyond, len(sites[within]) - MOST)
+            rows = sorted(steps)
+            by_site = zip(*(steps[row][within] for row in rows))  # of all steps that went the same way
+            for key, site, values in zip(_keys(own), own, by_site):
+                columns.setdefault(key, (site, []))[1].append((rows, values))
+        return columns, beyond
+
+    def _within(self, sites):
+        """From where to where it was the step: what stands around it may call the same functions."""
+        functions = [site[0] for site in sites]
+        first = functions.index(self._name) if self._name in functions else len(sites)
+        ends = (place for place in range(first, len(sites)) if sites[place][:2] == (self._name, source.RETURNED))
+        return slice(first, next(ends, len(sites)) + 1)
+
+    def _column(self, parts):
+        """The common type of a variable's values, the values in the order of rows, or why they are left out."""
+        values = parts[0][1]
+        if len(parts) > 1:
+            by_row = {row: value for rows, some in parts for row, value in zip(rows, some)}
+            values = [by_row[row] for row in sorted(by_row)]
+        kind, values, reason = _common(values)
+        if not reason and len(values) < self.rows:
+            reason = "not computed in every state"
+        return kind, None if reason else np.array(values), reason
+
+    def _find_out(self, step, action):
+        """Take a step and note what it calls, then rewrite that."""
+        called, before = {}, sys.gettrace()
+
+        def call(frame, *_):
+            if not called and not self._begins(frame):
+                return None
+            first, code = not called, frame.f_code
+            package = _package(str(frame.f_globals.get("__name__", "")))
+            if package in self._packages and not code.co_name.startswith("<"):
+                called[id(code)] = code, frame.f_globals
+            return ended if first else None
+
+        def ended(_, event, *__):
+            if event == "return":
+                sys.settrace(None)  # what stands around it may go on in the same package
+            return ended
+
+        sys.settrace(call)
         try:
             return step(action)
         finally:
             sys.settrace(before)
-            self._first = None
-            self._beyond = max(self._beyond, self._missed)
+            self._called = called
+            self._rewrite()
 
-    def results(self):
-        if not self._values:
-            raise Unavailable("its step is not written in Python that could be read: nothing can be seen in it")
-        arrays, dtypes, lines = {}, {}, {}
-        left_out = {"beyond the first %d of a step" % MOST: self._beyond} if self._beyond else {}
-        for key, told in self._values.items():
-            kinds, values = zip(*told.values())
-            reason = self._why_left_out(values)
-            if reason:
-                left_out[reason] = left_out.get(reason, 0) + 1
+    def _rewrite(self):
+        for code, scope in self._called.values():
+            new = source.rewritten(code)
+            if new is None:
                 continue
-            name = "00.%s.%s#%d" % key
-            arrays[name], dtypes[name], lines[name] = np.array(values), _common(kinds), "%s:%d" % self._places[key]
-        return arrays, {"substeps": 1, "recorded": 1, "dtypes": dtypes, "lines": lines, "left_out": left_out}
+            self._name = self._name or source.name_of(code)
+            for function in _functions(code, scope):
+                self._rewritten.append((function, code))
+                function.__code__ = new
+                function.__globals__.update(self._offered())
 
-    def _why_left_out(self, values):
-        if any(value is None for value in values):
-            return "not numbers, or more than %d of them" % LARGEST
-        if len(values) < self.rows:
-            return "not computed in every state"
-        return "of another shape in another state" if len(set(map(np.shape, values))) > 1 else ""
+    def _offered(self):
+        """What rewritten functions find among their globals."""
+        return {
+            source.KEEP: self._seen.extend,  # to append tuples would keep the garbage collector busy
+            source.KEEP_ATTRIBUTE: self._keep_attribute,
+            source.FROZEN: _frozen,
+            source.IMMUTABLE: _IMMUTABLE,
+        }
 
-    def _called(self, frame, event, _):
-        """What Python asks at every call: whoever is to be told of the lines of this one."""
-        if self._first is None:
-            if not self._begins(frame):
-                return None
-            self._first = frame
-        code = frame.f_code
-        package = _package(str(frame.f_globals.get("__name__", "")))
-        if package not in self._packages or code.co_name.startswith("<"):
-            return None
-        return self._follower(frame)
-
-    def _follower(self, frame):
-        path, first = frame.f_code.co_filename, frame.f_code.co_firstlineno
-        functions, statements = source.read(path)
-        function = functions.get(first)
-        if function is None:  # made at run time: there is nothing to read
-            return None
-        file = os.path.basename(path)
-        self._keep_all(function, _parameters(frame), (file, first))
-        running = source.NO_STATEMENT
-
-        def follow(frame, event, value):
-            nonlocal running
-            following = statements.get(frame.f_lineno, source.NO_STATEMENT)
-            if event == "line" and following is running and running.first < running.last:
-                return follow  # it goes on in another of its lines
-            before, running = running, following
-            if event == "exception":
-                running = source.NO_STATEMENT  # it did not come to assign anything
-            elif before.assigned:
-                self._keep_all(function, _assigned(frame, before.assigned), (file, before.first))
-            if event == "return":
-                self._keep_all(function, [] if value is None else [(RETURNED, value)], (file, frame.f_lineno))
-                if frame is self._first:
-                    sys.settrace(None)  # what stands around it may go on in the same package
-            return follow
-
-        return follow
-
-    def _keep_all(self, function, pairs, place):
-        times, values = self._times, self._values
-        for variable, value in pairs:
-            time = times[function, variable] = times.get((function, variable), -1) + 1
-            key = (function, variable, time)
-            if key not in values:
-                if len(values) == MOST:
-                    self._missed += 1
-                    continue
-                values[key], self._places[key] = {}, place
-            values[key][self.row] = _kept(value)
+    def _keep_attribute(self, site, owner, name):
+        attributes = getattr(owner, "__dict__", {})
+        if name in attributes:  # to read a property would be to call it
+            value = attributes[name]
+            self._seen.extend((site, value if type(value) in _IMMUTABLE else _frozen(value)))
 
 
-def _parameters(frame):
-    code, given = frame.f_code, frame.f_locals
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return [(name, given[name]) for name in names if name != "self" and name in given]
+def _keys(sites):
+    times = {}
+    for function, variable, _, _ in sites:
+        times[function, variable] = time = times.get((function, variable), -1) + 1
+        yield function, variable, time
 
 
-def _assigned(frame, names):
-    variables = frame.f_locals
-    attributes = getattr(variables.get("self"), "__dict__", {})
-    for name in names:
-        owner, key = (attributes, name[5:]) if name.startswith("self.") else (variables, name)
-        if key in owner:
-            yield name, owner[key]
+def _functions(code, scope):
+    """The functions that have a code: the one of that name, or else all that the collector knows of."""
+    found = None
+    for name in (source.name_of(code) or "").split("."):
+        found = (scope if found is None else getattr(found, "__dict__", {})).get(name)
+    found = getattr(found, "__func__", found)  # of class methods and static ones
+    if isinstance(found, types.FunctionType) and found.__code__ is code:
+        return [found]
+    return [each for each in gc.get_referrers(code) if isinstance(each, types.FunctionType) and each.__code__ is code]
+
+
+def _frozen(value):
+    """What nobody can change any more: a copy of an array, the entries of a list; otherwise what it is, in words."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return value.copy() if value.size <= LARGEST else _Other(_dtype_text(value.dtype))
+    if kind is list or kind is tuple:
+        return _Listed((kind.__name__,) + tuple(value)) if 0 < len(value) <= LARGEST else _Other(kind.__name__)
+    if isinstance(value, (float, int, np.generic)):
+        return value
+    if isinstance(value, (np.ndarray, list, tuple)):  # of a class of its own
+        return _frozen(np.asarray(value) if isinstance(value, np.ndarray) else tuple(value))
+    return _Other(kind.__name__)
+
+
+class _Listed(tuple):
+    """The entries of a list or a tuple, after the word for which of them it was."""
+
+
+class _Other(str):
+    """The type of something that is no number, or too many."""
+
+
+def _common(frozen):
+    """The type that all values of a variable have, in words; their numbers; and why they do not fit into an array."""
+    kinds = set(map(type, frozen))
+    if len(kinds) == 1 and kinds <= _NUMBERS:  # most are
+        return _kept(frozen[0])[0], frozen, ""
+    kinds, values = zip(*map(_kept, frozen))
+    reason = ""
+    if any(value is None for value in values):
+        reason = "not numbers, or more than %d of them" % LARGEST
+    elif len(set(map(np.shape, values))) > 1:
+        reason = "of another shape in another state"
+    return _same(kinds), values, reason
 
 
 def _kept(value):
-    """The type of a value, and its numbers, which nobody can change any more; none where it is something else."""
-    kind = type(value).__name__
-    if isinstance(value, float):
-        return kind, value
-    if isinstance(value, int):
-        return kind, value if -_INTEGERS <= value < _INTEGERS else None
+    """The type of a frozen value, in words, and its numbers; none where it is something else."""
     if isinstance(value, (np.ndarray, np.generic)):
-        numbers = value.dtype.kind in "biuf" and value.size <= LARGEST
-        return _dtype_text(value.dtype), value.copy() if numbers else None
-    if isinstance(value, (list, tuple)) and 0 < len(value) <= LARGEST and all(map(_is_number, value)):
-        array = np.array(value)
-        of_what = _common([type(each).__name__ for each in value])
-        return "%s of %s" % (kind, of_what), array if array.dtype.kind in "biuf" else None
-    return kind, None
+        return _dtype_text(value.dtype), value if value.dtype.kind in "biuf" else None
+    if isinstance(value, _Listed):
+        return _listed(value[0], value[1:])
+    if isinstance(value, _Other):
+        return str(value), None
+    fits = isinstance(value, float) or -_INTEGERS <= value < _INTEGERS
+    return type(value).__name__, value if fits else None
+
+
+def _listed(word, entries):
+    if not all(map(_is_number, entries)):
+        return word, None
+    array = np.array(entries)
+    of_what = _same([type(each).__name__ for each in entries])
+    return "%s of %s" % (word, of_what), array if array.dtype.kind in "biuf" else None
 
 
 @lru_cache(maxsize=None)  # numpy takes longer to say it than everything else about a value takes
@@ -197,5 +272,5 @@ def _package(module):
     return module.partition(".")[0]
 
 
-def _common(kinds):
+def _same(kinds):
     return kinds[0] if len(set(kinds)) == 1 else "mixed"

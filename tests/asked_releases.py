@@ -6,9 +6,9 @@ import datetime
 import sys
 from pathlib import Path
 
-from audit import locks
-from audit.locks import Release
-from audit.releases import ReleaseRequest
+from audit.asked.releases import ReleaseRequest
+from audit.installing import locks
+from audit.installing.locks import Release
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 DAY = datetime.date(2024, 6, 1)

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import settings
 from numpy.typing import NDArray
 
-from audit import starts, stimulus
-from audit.layout import Layout
-from audit.matrix import EnvironmentRow, StimulusSpec
-from audit.stimulus import Stimulus
+from audit.asked.matrix import EnvironmentRow, StimulusSpec
+from audit.stimuli import starts, stimulus
+from audit.stimuli.layout import Layout
+from audit.stimuli.stimulus import Stimulus
 
 UNHURRIED = settings(deadline=None, max_examples=60)
 DISCRETE: Any = {"type": "Discrete", "n": 3, "start": 0}

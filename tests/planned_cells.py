@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from audit import stimulus
-from audit.drawing import Drawn
-from audit.interpreters import Interpreter
-from audit.layout import Layout
-from audit.locks import Lock, Release
-from audit.matrix import EnvironmentRow
-from audit.plan import Cell
-from audit.probing import KnownLayout
-from audit.releases import ReleaseRequest
-from audit.stimulus import Batch
+from audit.asked.matrix import EnvironmentRow
+from audit.asked.plan import Cell
+from audit.asked.releases import ReleaseRequest
+from audit.installing.interpreters import Interpreter
+from audit.installing.locks import Lock, Release
+from audit.stimuli import stimulus
+from audit.stimuli.drawing import Drawn
+from audit.stimuli.layout import Layout
+from audit.stimuli.probing import KnownLayout
+from audit.stimuli.stimulus import Batch
 
 ACTION: Any = {"type": "Discrete", "n": 2, "start": 0}
 LAYOUT = Layout(kind="state", state_size=2, positions=1, quaternions=(), reference=(0.0, 0.0), action=ACTION)
@@ -41,6 +41,7 @@ def drawn(cell: Cell, horizon: Batch | None, forced: Batch | None, layout: Layou
         known=KnownLayout(cell=cell, layout=layout),
         horizon=horizon,
         forced=forced,
+        source=np.zeros(0 if forced is None else len(forced.starts), dtype=np.uint8),
         stimulus=stimulus.assemble(batches, rows=layout.rows),
         coverage=None,
         baseline=cell.release.id,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.records import DumpRecord, NewDump, StoredArray
-from audit.store import Store
+from audit.storage.records import DumpRecord, NewDump, StoredArray
+from audit.storage.store import Store
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -90,5 +90,5 @@ def keep(
         "seconds": 0.0,
     }
     dump = NewDump(**(whole | more))
-    store.put_dump(dump)
+    store.put_dumps([dump])
     return dump

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.verdicts import Judgement, Verdict
-from audit.records import RunCell, RunEnvironment, RunRecord, RunRelease
-from audit.store import Store
+from audit.storage.records import RunCell, RunEnvironment, RunRecord, RunRelease
+from audit.storage.store import Store
 
 RUN = RunRecord(
     run_id="run",
@@ -48,7 +48,14 @@ VIEWS = frozenset(
         "releases",
         "release_packages",
         "dumps",
+        "neighbours",
+        "stretches",
+        "behaviours",
+        "safe_ranges",
+        "arrays",
         "failures",
+        "nights",
+        "night_changes",
     ]
 )
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit import starts
-from audit.starts import AT_BOUNDS, Undrawable
+from audit.stimuli import starts
+from audit.stimuli.starts import AT_BOUNDS, Undrawable
 from tests.drawn_stimuli import BOX, UNHURRIED, draw, environment, spec, with_action
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import sympy
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from sympy.polys.rings import PolyElement
 
 from analysis.algebra import ideals
 from analysis.algebra.errors import BadLaw
-from analysis.algebra.ideals import LARGEST_DEGREE, Decision, Ideal, equality
+from analysis.algebra.ideals import LARGEST_DEGREE, Decision, Ideal, TookTooLong, equality
 from analysis.algebra.polynomials import monomials, polynomial_ring
 
 UNHURRIED = settings(deadline=None, max_examples=50)
@@ -212,3 +213,24 @@ def test_what_is_too_large_to_be_computed_is_no_difference() -> None:
 def test_laws_in_different_variables_cannot_be_compared() -> None:
     with pytest.raises(BadLaw, match="different variables"):
         equality([X], [polynomial_ring(("x", "y")).gens[0]])
+
+
+def cubics(count: int) -> list[PolyElement]:
+    """Dense cubics in six variables: their basis takes longer than anybody has tried."""
+    rng = np.random.default_rng(1)
+    ring = polynomial_ring(tuple("abcdef"))
+    return [
+        ring.from_dict({power: ring.domain(int(rng.integers(1, 9))) for power in monomials(6, 3)}) for _ in range(count)
+    ]
+
+
+def test_a_basis_that_takes_too_long_is_unavailable_and_no_difference() -> None:
+    hard = cubics(5)
+    with pytest.raises(TookTooLong, match=r"^the reduced basis of these laws takes more than 0\.2 s$"):
+        Ideal.of(hard, hard[0].ring, seconds=0.2)
+    assert equality(hard, hard[:4], seconds=0.2) is Decision.UNAVAILABLE
+
+
+def test_a_basis_is_in_the_ring_that_was_asked_for() -> None:
+    assert all(each.ring == X.ring for each in TWISTED.basis)
+    assert equality(TWISTED.basis, TWISTED.basis, seconds=60.0) is Decision.EQUAL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -84,6 +85,15 @@ def test_many_units_are_split_at_random_and_no_p_is_zero() -> None:
     assert p == 1 / (screening._DRAWN_SPLITS + 1)
     assert p_value(drawn(40, seed=1), drawn(40, seed=2)) > ALPHA
     assert p_value(drawn(40, scale=3), drawn(40)) == p
+
+
+def test_splits_of_many_trajectories_do_not_fill_the_memory() -> None:
+    tracemalloc.start()
+    try:
+        assert p_value(drawn(1000, seed=1), drawn(1000, seed=2)) > ALPHA
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("units", [2, 8, 9, 10, 11, 30])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from audit.answers import DamagedAnswer
+from audit.dumps.answer_file import DamagedAnswer
 from tests.written_answers import META, head, read, recording, write, write_raw
 
 UNHURRIED = settings(
@@ -151,3 +153,70 @@ def test_anything_in_the_description_is_believed_or_damaged(tmp_path: Path, name
     assert answer.status in {"ok", "unavailable", "incomparable", "nondeterministic", "failed"}
     assert answer.seconds >= 0
     assert answer.steps >= 0
+
+
+# What a hostile dumper would put there
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    link = tmp_path / "link.npz"
+    link.symlink_to(write(tmp_path / "a.npz"))
+    with pytest.raises(DamagedAnswer):
+        read(link)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.npz")
+    with pytest.raises(DamagedAnswer, match="not a file"):
+        read(tmp_path / "pipe.npz")
+
+
+def test_what_is_packed_is_not_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, meta=np.zeros(2**20, np.uint8))
+    with pytest.raises(DamagedAnswer, match="packed"):
+        read(path)
+
+
+@pytest.mark.parametrize("shape", ["(1099511627776,)", "(-1,)", "(1048576, 1048576)", "(3,)"])
+def test_a_header_is_held_against_what_follows_it(tmp_path: Path, shape: str) -> None:
+    text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    header = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("meta.npy", header + bytes(16))
+    with pytest.raises(DamagedAnswer, match=r"bytes follow|cannot be read"):
+        read(tmp_path / "a.npz")
+
+
+def test_a_list_of_contents_is_not_read_when_it_is_too_long(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.npz")
+    data = bytearray(path.read_bytes())
+    data[-10:-6] = (2**31).to_bytes(4, "little")
+    path.write_bytes(data)
+    with pytest.raises(DamagedAnswer, match="more names"):
+        read(path)
+
+
+def test_arrays_by_columns_come_back_as_they_were(tmp_path: Path) -> None:
+    arrays = recording()
+    arrays["horizon.reward"] = np.asfortranarray(arrays["horizon.reward"])
+    found = read(write(tmp_path / "a.npz", arrays=arrays)).arrays["horizon.reward"]
+    assert found.tobytes() == arrays["horizon.reward"].tobytes()
+
+
+def test_no_code_for_a_terminal_comes_through(tmp_path: Path) -> None:
+    evil = "\x1b[2J\x1b]0;title\x07\x1b]8;;http://x\x1b\\link\u202e\x9b31m"
+    path = write(
+        tmp_path / "a.npz", status="failed", reason=evil, detail=evil, arrays={}, meta={"names": {evil: [evil]}}
+    )
+    answer = read(path)
+    for text in (answer.reason, answer.detail, json.dumps(answer.meta, ensure_ascii=False)):
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
+    assert "link" in answer.reason
+    assert "title" not in answer.reason
+
+
+def test_a_name_with_codes_is_refused(tmp_path: Path) -> None:
+    arrays = {**recording(), "\x1b[2J": np.zeros(3)}
+    with pytest.raises(DamagedAnswer, match="proper name"):
+        read(write(tmp_path / "a.npz", arrays=arrays))

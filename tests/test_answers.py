@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit.answers import DamagedAnswer
-from audit.comparing import STEP_OUTPUTS
-from audit.stimulus import Stimulus
+from audit.comparisons.comparing import STEP_OUTPUTS
+from audit.dumps.answer_file import DamagedAnswer
+from audit.stimuli.stimulus import Stimulus
 from dumper import answers as dumper_answers
 from dumper import record as dumper_record
 from tests.written_answers import BATCHES, LAYOUT, META, head, read, read_probe, recording, write, write_raw

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from audit.arrays import ArrayFiles
 from audit.errors import StoreError
+from audit.storage.arrays import ArrayFiles
 
 
 def test_arrays_are_kept_once_checked_on_reading_and_missed_when_gone(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_arrays_are_kept_once_checked_on_reading_and_missed_when_gone(tmp_path: 
 def test_what_is_remembered_of_arrays_cannot_be_changed_and_stays_small(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("audit.arrays.REMEMBERED_BYTES", 100)
+    monkeypatch.setattr("audit.storage.arrays.REMEMBERED_BYTES", 100)
     arrays = ArrayFiles(folder=tmp_path)
     digests = [arrays.put(np.full(size, float(size))) for size in (1, 2, 3, 100)]
     for digest in digests * 2:

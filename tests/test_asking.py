@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
 
-from audit import asking, probing
-from audit.answers import CellAnswer
-from audit.asking import Question
-from audit.dumper_process import CellOutcome, DumpJob
+from audit.asked.plan import Cell
+from audit.cluster.jobs import Job, Outcome
+from audit.dumps.answers import CellAnswer
+from audit.dumps.dumper_process import CellOutcome, DumpJob
 from audit.failures import Failure
-from audit.jobs import Job, Outcome
-from audit.locks import Release
-from audit.plan import Cell
-from audit.records import ProbeRecord
-from audit.store import Store
+from audit.installing.locks import Release
+from audit.stimuli import asking, probing
+from audit.stimuli.asking import Question
+from audit.storage.records import ProbeRecord
+from audit.storage.store import Store
 from audit.tools import Reporter, Tools
 from tests.planned_cells import planned
 
 
 class Silent:
     """A runner and a reporter that do nothing."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        return False
+
+    def classes(self) -> Mapping[str, int]:
+        return {"": 1}
 
     def prepare(self) -> None:
         pass
@@ -93,8 +100,8 @@ def ask(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[..., asking.A
     tools = Tools(store=store, runner=silent, reporter=silent, timeout=1.0)
 
     def asked(releases: Releases, cells: Sequence[Cell], *, together: bool = True) -> asking.Answers[str]:
-        monkeypatch.setattr("audit.building.build", releases.build)
-        monkeypatch.setattr("audit.dumper_process.run", releases.run)
+        monkeypatch.setattr("audit.installing.building.build", releases.build)
+        monkeypatch.setattr("audit.dumps.dumper_process.run", releases.run)
         return asking.ask(probing.queues(cells, None), releases.question(together=together), tools)
 
     return asked

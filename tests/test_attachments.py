@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from audit import attachments, matrix_file
-from audit.attachments import Attachment
+from audit.asked import attachments, matrix_file
+from audit.asked.attachments import Attachment
 from audit.errors import UsageError
 
 ROOM = "<mujoco><worldbody/></mujoco>"

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit import bank, starts
-from audit.answers import CellAnswer
-from audit.bank import COVERAGE, SHARES, SOURCES, BankRequest, Coverage
+from audit.asked.matrix import BankSpec
+from audit.dumps.answers import CellAnswer
 from audit.errors import UsageError
-from audit.layout import Layout
-from audit.matrix import BankSpec
-from audit.starts import Undrawable
-from audit.stimulus import Batch, unpacked
+from audit.stimuli import bank, starts
+from audit.stimuli.bank import COVERAGE, SHARES, SOURCES, BankRequest, Coverage
+from audit.stimuli.layout import Layout
+from audit.stimuli.starts import Undrawable
+from audit.stimuli.stimulus import Batch, unpacked
 from dumper import bank as dumper_bank
 from tests.planned_cells import LAYOUT, batch
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit import certifying
-from audit.certifying import TWINS, Amplified
-from audit.comparing import ordered
-from audit.matrix import Matrix
-from audit.records import RunCell
-from audit.store import Store
+from audit.asked.matrix import Matrix
+from audit.comparisons import certifying
+from audit.comparisons.certifying import TWINS, Amplified
+from audit.comparisons.comparing import ordered
+from audit.storage.records import RunCell
+from audit.storage.store import Store
 from tests.recorded_behaviours import keep, steps
 from tests.stored_runs import cell
 
@@ -122,7 +122,9 @@ def stored(store: Store, cross: float, twin: float | None) -> Any:
         copies = [growing(twin, 1e-15 * (1 + copy)) for copy in range(TWINS)]
         keep(store, "t", {name: np.concatenate([copy[name] for copy in copies]) for name in base})
     each = Amplified(pair=("a", "b"), environment="E", speaker=cell("0", 0, "a"))
-    store.put_certificate(certifying.certify(each, "t" if twin is not None else None, READS, MATRIX, store).record)
+    store.comparisons.put_certificate(
+        certifying.certify(each, "t" if twin is not None else None, READS, MATRIX, store).record
+    )
     columns = "certificate, reason, steps_per_decade, twin_slowest, twin_fastest, curve, twin_curves"
     ((found),) = store.query(f"SELECT {columns} FROM internal.certificates WHERE first = 'a' AND second = 'b'").rows
     return found
@@ -158,6 +160,6 @@ def test_the_curve_of_a_replayed_pair_is_that_of_its_observation(store: Store) -
         arrays = {f"horizon.{output}": array for output, array in steps(np.ones((2, 9, 2)) + shift).items()}
         keep(store, name, {**arrays, "horizon.state": np.zeros((2, 9, 0))})
     each = Amplified(pair=("a", "b"), environment="E", speaker=cell("0", 0, "a"))
-    store.put_certificate(certifying.certify(each, None, READS, MATRIX, store).record)
+    store.comparisons.put_certificate(certifying.certify(each, None, READS, MATRIX, store).record)
     ((curve,),) = store.query("SELECT curve FROM internal.certificates").rows
     assert max(curve) > 0.1

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from analysis.verdicts import Judgement, Verdict
-from audit import comparing, stimulus
-from audit.comparing import STEP_OUTPUTS
+from audit.asked.matrix import OUTPUTS
+from audit.comparisons import comparing
+from audit.comparisons.comparing import STEP_OUTPUTS
 from audit.errors import StoreError
-from audit.matrix import OUTPUTS
-from audit.stimulus import Batch
-from audit.store import Store
+from audit.stimuli import stimulus
+from audit.stimuli.stimulus import Batch
+from audit.storage.store import Store
 from tests.recorded_behaviours import NUDGES, STATES, Arrays, forced, keep, replayed, table, text
 
 READS = comparing.reads(OUTPUTS)
@@ -50,8 +51,8 @@ def stepped(output: str, rows: Any = range(STATES), by: float = 0.5) -> Arrays:
 
 def test_the_same_outputs_are_identical(store: Store) -> None:
     keep(store, "a", forced())
-    comparing.compare(store, ("a", "a"), OUTPUTS, READS)
-    assert store.compared(READS) == {("a", "a")}
+    comparing.compare(store, [("a", "a")], OUTPUTS, READS)
+    assert store.comparisons.compared(READS) == {("a", "a")}
     found = store.query("SELECT verdict, first_step_separation, states_forced, beyond FROM internal.comparisons")
     assert found.rows == (("identical", 0.0, STATES, []),)
     assert store.query("SELECT count(*) FROM internal.evidence WHERE same_bits").rows == ((7,),)
@@ -185,7 +186,7 @@ def test_where_the_states_beyond_come_from_is_told(store: Store) -> None:
 def test_imposed_states_that_differ_are_never_compared(store: Store, name: str) -> None:
     keep(store, "a", forced())
     keep(store, "b", {**forced(), name: forced()[name] + 1e-15})
-    comparing.compare(store, ("a", "b"), OUTPUTS, READS)
+    comparing.compare(store, [("a", "b")], OUTPUTS, READS)
     columns = "verdict, paper_verdict, reason, first_step_separation, states_forced"
     assert store.query(f"SELECT {columns} FROM internal.comparisons").rows == (
         ("incomparable", "incomparable", "the states that were imposed read back differently", None, None),
@@ -240,7 +241,7 @@ def test_outputs_that_are_not_read_are_kept_all_the_same(store: Store) -> None:
     keep(store, "a", forced())
     keep(store, "b", stepped("state"))
     for reads in (["observation"], ["state"]):
-        comparing.compare(store, ("a", "b"), reads, comparing.reads(reads))
+        comparing.compare(store, [("a", "b")], reads, comparing.reads(reads))
     found = store.query("SELECT reads, verdict FROM internal.comparisons ORDER BY reads").rows
     assert found == ((comparing.reads(["observation"]), "identical"), (comparing.reads(["state"]), "changed"))
     assert set(store.query("SELECT output FROM internal.evidence WHERE NOT same_bits").rows) == {("state",)}
@@ -249,7 +250,7 @@ def test_outputs_that_are_not_read_are_kept_all_the_same(store: Store) -> None:
 def test_the_evidence_of_a_changed_reset_is_in_the_store(store: Store) -> None:
     keep(store, "a", forced())
     keep(store, "b", {**forced(), "reset.state": forced()["reset.state"] + 1})
-    comparing.compare(store, ("a", "b"), OUTPUTS, READS)
+    comparing.compare(store, [("a", "b")], OUTPUTS, READS)
     assert store.query("SELECT output FROM internal.evidence WHERE NOT same_bits").rows == (("reset",),)
 
 
@@ -259,5 +260,5 @@ def test_an_array_that_is_gone_stops_the_comparison_with_a_sentence(store: Store
     for path in store.arrays.folder.rglob("*.npy"):
         path.unlink()
     with pytest.raises(StoreError, match="missing or damaged"):
-        comparing.compare(store, ("a", "b"), OUTPUTS, READS)
-    assert store.compared(READS) == set()
+        comparing.compare(store, [("a", "b")], OUTPUTS, READS)
+    assert store.comparisons.compared(READS) == set()

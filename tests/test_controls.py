@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from audit import controls
-from audit.controls import PLANTED
-from audit.drawing import Drawn
-from audit.dumping import Dumped
-from audit.records import DumpRecord, RunCell
-from audit.stimulus import unpacked
-from audit.store import Store
+from audit.comparisons import controls
+from audit.comparisons.controls import PLANTED
+from audit.dumps.dumping import Dumped
+from audit.stimuli.drawing import Drawn
+from audit.stimuli.stimulus import unpacked
+from audit.storage.records import DumpRecord, RunCell
+from audit.storage.store import Store
 from tests.planned_cells import batch, drawn, planned
 from tests.recorded_behaviours import STATES, Arrays, forced, keep
 from tests.stored_runs import cell

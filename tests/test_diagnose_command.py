@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from analysis.algebra.screening import Unit
 from analysis.paper.systems import AcrobotParameters, acrobot_trajectories, reacher_samples
-from audit import diagnosing_files, reference_file
-from audit.diagnosing_files import Diagnosed
 from audit.errors import UsageError
+from audit.laws import diagnosing_files, reference_file
+from audit.laws.diagnosing_files import Diagnosed
 from tests.conftest import Finished, Program
 
 Floats = NDArray[np.float64]

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit import interpreters, stimulus
-from audit.dumper_process import DUMPER, PROTOCOL
+from audit.dumps.dumper_request import DUMPER, PROTOCOL
+from audit.installing import interpreters
+from audit.stimuli import stimulus
 from dumper import record, registered, serve, worlds
 from dumper.worlds import Unavailable, World
 from tests.small_environments import Modern

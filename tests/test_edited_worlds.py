@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit import stimulus
+from audit.stimuli import stimulus
 from dumper import registered, serve, worlds
 from dumper.worlds import Unavailable
 from tests.small_environments import Modern

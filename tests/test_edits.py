@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 
-from audit import index, law_lines, plan, releases, runs, starts, stimulus
+from audit.asked import plan, releases
+from audit.asked.matrix import EnvironmentRow, StimulusSpec
+from audit.asked.plan import Cell, Recording
 from audit.errors import MatrixError
-from audit.matrix import EnvironmentRow, StimulusSpec
-from audit.plan import Cell, Recording
-from audit.store import Store
-from audit.venvs import Recipe
+from audit.installing import index
+from audit.installing.venvs import Recipe
+from audit.laws import law_lines
+from audit.stimuli import starts, stimulus
+from audit.storage import runs
+from audit.storage.store import Store
 from tests.conftest import Finished, Program, rows, write_matrix
 from tests.planned_cells import LAYOUT, batch, planned
 from tests.written_matrices import SMALLEST, read
@@ -247,8 +251,8 @@ NAMED = {
     ("Acrobot-v1", "acrobot-l1"): "LINK_LENGTH_1 is 1.2, specified 1",
     ("Acrobot-v1", "acrobot-lc2"): "LINK_COM_POS_2 is 0.6, specified 0.5",
     # A law has no scale: both inertias half as large again are both masses a third less.
-    ("Acrobot-v1", "acrobot-moi"): "LINK_MASS_1 is 0.666667, specified 1 and LINK_MASS_2 is 0.666667, specified 1"
-    " or LINK_MOI_1 is 1.5, specified 1 and LINK_MOI_2 is 1.5, specified 1",
+    ("Acrobot-v1", "acrobot-moi"): "LINK_MOI_1 is 1.5, specified 1 and LINK_MOI_2 is 1.5, specified 1"
+    " or LINK_MASS_1 is 0.666667, specified 1 and LINK_MASS_2 is 0.666667, specified 1",
     ("shipped-acrobot", "acrobot-adapter-i2"): "LINK_MOI_2 is 1.5, specified 1",
     ("shipped-acrobot", "acrobot-adapter-g"): "gravity is 9.81, specified 9.8",
     ("Reacher-v4", "reacher-l2"): "link2 is 0.13, specified 0.11",
@@ -281,7 +285,7 @@ def test_a_wrong_constant_of_a_shipped_environment_is_named_with_its_value(
 def test_two_constants_that_enter_as_one_are_both_named(faults: Faults, fault: str) -> None:
     named = faults.lines["Pendulum-v1", fault].partition(": ")[2]
     fitted = {part.split()[0]: float(part.split()[2].rstrip(",")) for part in named.split(" or ")}
-    assert fitted == pytest.approx({"g": 10 * RATIOS[fault], "l": 1 / RATIOS[fault]}, rel=1e-4)
+    assert fitted == pytest.approx({"g": 10 * RATIOS[fault], "l": 1 / RATIOS[fault]}, rel=5e-4)
 
 
 @pytest.mark.parametrize("fault", UNEXPLAINED)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from audit import bank as audit_bank
-from audit.bank import SOURCES
-from audit.layout import Layout
-from audit.matrix import BankSpec
-from audit.stimulus import unpacked
+from audit.asked.matrix import BankSpec
+from audit.stimuli import bank as audit_bank
+from audit.stimuli.bank import SOURCES
+from audit.stimuli.layout import Layout
+from audit.stimuli.stimulus import unpacked
 from dumper import bank
 from dumper.worlds import World
 from tests.planned_cells import batch

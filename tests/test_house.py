@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import click
 import pytest
+from packaging.requirements import Requirement
 
 from audit import cli
+from audit.cluster import outfitting
 from tests.stored_runs import VIEWS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,7 +75,7 @@ def test_there_is_something_to_look_at() -> None:
 
 
 def test_ray_is_imported_in_one_file() -> None:
-    assert importers("ray") == ["audit/workers.py"]
+    assert importers("ray") == ["audit/cluster/workers.py"]
 
 
 def test_ray_is_imported_only_when_something_has_to_be_run() -> None:
@@ -79,8 +83,43 @@ def test_ray_is_imported_only_when_something_has_to_be_run() -> None:
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
 
 
+def test_a_node_that_has_only_ray_can_start_a_worker() -> None:
+    """What it lacks is installed by the worker, which therefore has to be imported without it."""
+    absent = dict.fromkeys([*outfitting.IMPORTED, "duckdb", "rich"])
+    script = f"import sys; sys.modules.update({absent}); import audit.cluster.workers"
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
+
+
+def test_all_that_a_worker_imports_is_installed_on_a_node() -> None:
+    """Of what is neither the standard library's nor ours, when the jobs' modules are imported."""
+    script = (
+        "import sys, audit.dumps.dumper_process, audit.cluster.workers; "
+        "print(*{name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True)
+    pinned = {*outfitting.IMPORTED, *(name for each in outfitting.IMPORTED for name in required_by(each))}
+    ours = {"audit", "analysis", "dumper", "__main__", "__mp_main__"}
+    found = {name for name in done.stdout.split() if not name.startswith("_")} - ours
+    assert found <= pinned
+    assert "numpy" in found
+
+
+def required_by(distribution: str) -> set[str]:
+    """The names under which what it requires is imported."""
+    found = filter(None, map(Requirement, importlib.metadata.requires(distribution) or ()))
+    names = {each.name for each in found if each.marker is None or each.marker.evaluate({"extra": ""})}
+    return {name.replace("-", "_") for name in names}
+
+
+def test_the_demonstration_is_not_made_of_the_harness() -> None:
+    """It starts nodes as a user does."""
+    assert sources("demo")
+    for path in sources("demo"):
+        assert not {"audit", "analysis", "dumper", "tests", "bench"} & set(imports(path)), path
+
+
 def test_duckdb_is_imported_in_one_file() -> None:
-    assert importers("duckdb", "audit") == ["audit/store.py"]
+    assert importers("duckdb", "audit") == ["audit/storage/database.py"]
     assert importers("duckdb", "analysis") == []
 
 
@@ -94,14 +133,57 @@ def test_analysis_knows_neither_the_orchestrator_nor_ray() -> None:
         assert not {"audit", "ray", "dumper", "tests", "bench"} & set(imports(path)), path
 
 
+def public_functions(path: Path) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Functions and methods of a file that others may call, but for properties, which are values and not decisions."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        inside = [(f"{node.name}.", each) for each in node.body] if isinstance(node, ast.ClassDef) else [("", node)]
+        if isinstance(node, ast.ClassDef) and node.name.startswith("_"):
+            continue
+        for prefix, each in inside:
+            if not isinstance(each, ast.FunctionDef) or each.name.startswith("_"):
+                continue
+            if not any("property" in ast.unparse(decorator) for decorator in each.decorator_list):
+                yield f"{path.relative_to(ROOT)}: {prefix}{each.name}", each
+
+
+def limits(function: ast.FunctionDef) -> tuple[str, str]:
+    """What a docstring says that a function is for, and the paragraph that says what it does not decide."""
+    said, *paragraphs = (ast.get_docstring(function) or "").split("\n\n")
+    found = [" ".join(each.split()) for each in paragraphs if each.startswith("Limits: ")]
+    return said, found[0].removeprefix("Limits: ") if found else ""
+
+
+def test_every_public_function_of_the_analysis_says_what_it_does_not_decide() -> None:
+    functions = [each for path in sources("analysis") for each in public_functions(path)]
+    assert len(functions) > 100
+    assert [name for name, each in functions if not all(len(said.split()) >= 3 for said in limits(each))] == []
+
+
+def test_no_two_functions_of_the_analysis_have_the_same_limits() -> None:
+    """What is true of many functions says nothing about any."""
+    told = Counter(limits(each)[1] for path in sources("analysis") for _, each in public_functions(path))
+    assert [text for text, count in told.items() if count > 1] == []
+
+
 def test_the_dumper_imports_nothing_of_the_project_but_itself() -> None:
     assert sources("dumper")
     for path in sources("dumper"):
         assert not {"audit", "analysis", "tests", "bench"} & set(imports(path)), path
 
 
+def test_the_launcher_imports_only_itself_and_what_is_quick_to_import() -> None:
+    assert sources("confine")
+    quick = {"__future__", "confine", "ctypes", "os", "resource", "select", "stat", "struct", "sys", "time"}
+    for path in sources("confine"):
+        hinted = {"collections", "typing"}  # for types, and never run
+        assert set(imports(path)) <= quick | hinted, path
+    script = "import sys; sys.path.append(sys.argv[1]); import confine.supervising; sys.exit('typing' in sys.modules)"
+    subprocess.run([sys.executable, "-I", "-S", "-c", script, str(ROOT)], check=True)
+
+
 def test_the_orchestrator_does_not_import_the_dumper() -> None:
     assert importers("dumper", "audit") == []
+    assert importers("confine", "audit") == []
 
 
 def exits(path: Path) -> list[int]:
@@ -155,7 +237,17 @@ def test_no_drawers() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", ".ci/run"]
+    "name",
+    [
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "README.md",
+        "SECURITY.md",
+        "docs/sql.md",
+        ".ci/run",
+    ],
 )
 def test_what_a_newcomer_looks_for_is_there(name: str) -> None:
     assert (ROOT / name).is_file()
@@ -178,15 +270,14 @@ def test_every_verb_is_in_the_readme(verb: str) -> None:
     assert re.search(rf"release-audit {verb}\b", readme())
 
 
-@pytest.mark.parametrize("view", sorted(VIEWS))
-def test_every_view_is_in_the_readme(view: str) -> None:
-    assert f"`{view}`" in readme()
+def test_the_readme_leads_to_the_views() -> None:
+    assert "](docs/sql.md)" in readme()
 
 
 def test_the_views_listed_here_are_those_there_are() -> None:
     created = re.findall(
         r"CREATE (?:OR REPLACE )?VIEW ([a-z_]+) AS",
-        "".join(path.read_text() for path in (ROOT / "audit" / "migrations").glob("*.sql")),
+        "".join(path.read_text() for path in (ROOT / "audit" / "storage" / "migrations").glob("*.sql")),
     )
     assert sorted(set(created)) == sorted(VIEWS)
 

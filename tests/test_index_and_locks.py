@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from audit import index, locks, matrix_file, releases
+from audit.asked import matrix_file, releases
+from audit.asked.matrix import GeneratedRow
+from audit.asked.releases import ReleaseRequest
 from audit.errors import MatrixError
 from audit.failures import Failure
-from audit.interpreters import Interpreter
-from audit.locks import Lock, Release
-from audit.matrix import GeneratedRow
-from audit.releases import ReleaseRequest
+from audit.installing import index, locks
+from audit.installing.interpreters import Interpreter
+from audit.installing.locks import Lock, Release
 from tests.asked_releases import DAY, HERE, files, request, resolved
 
 pytestmark = pytest.mark.usefixtures("own_cache")

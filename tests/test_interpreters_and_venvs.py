@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from audit import building, interpreters, locks, venvs
 from audit.failures import Failure
-from audit.interpreters import Interpreter
-from audit.locks import Lock
-from audit.venvs import Recipe
+from audit.installing import building, interpreters, locks, venvs
+from audit.installing.interpreters import Interpreter
+from audit.installing.locks import Lock
+from audit.installing.venvs import Recipe
 from tests.asked_releases import request, resolved
 
 pytestmark = pytest.mark.usefixtures("own_cache")

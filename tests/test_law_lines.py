@@ -9,9 +9,10 @@ import pytest
 
 from analysis.algebra.verdict import Verdict
 from analysis.verdicts import Verdict as Compared
-from audit import law_lines, summary
-from audit.records import AttributionRecord, ScreeningRecord
-from audit.store import Store
+from audit.laws import law_lines
+from audit.reports import summary
+from audit.storage.records import AttributionRecord, ScreeningRecord
+from audit.storage.store import Store
 from tests.stored_runs import RUN, audited, judgement
 
 PAIR = ("E", "old", "new")
@@ -69,7 +70,7 @@ HOLDS: dict[str, Any] = {"broken": False, "ratio": 1.0, "p": 0.51}
 def changed(store: Store) -> Store:
     """A run in which one release changed."""
     audited(store, {"old": OLD, "new": NEW})
-    store.put_comparison(OLD, NEW, RUN.reads, judgement(), [])
+    store.comparisons.put_comparison(OLD, NEW, RUN.reads, judgement(), [])
     return store
 
 
@@ -84,7 +85,7 @@ def test_a_pair_that_was_held_against_nothing_has_no_line(changed: Store) -> Non
 
 
 def test_a_broken_law_is_told_with_its_ratio_and_p(changed: Store) -> None:
-    changed.put_screenings([screening(), screening(tested=OLD, **HOLDS)])
+    changed.laws.put_screenings([screening(), screening(tested=OLD, **HOLDS)])
     assert line(changed) == "energy broken, ratio 1.23e+07, p 7.8e-05"
 
 
@@ -98,12 +99,12 @@ def test_a_broken_law_is_told_with_its_ratio_and_p(changed: Store) -> None:
     ],
 )
 def test_sizes_have_three_digits_and_chances_two(changed: Store, ratio: float, p: float, told: str) -> None:
-    changed.put_screenings([screening(ratio=ratio, p=p)])
+    changed.laws.put_screenings([screening(ratio=ratio, p=p)])
     assert line(changed) == f"energy broken, {told}"
 
 
 def test_where_no_law_broke_those_that_hold_are_told(changed: Store) -> None:
-    changed.put_screenings(
+    changed.laws.put_screenings(
         [
             screening(law=law, tested=tested, setting=setting, **HOLDS)
             for law in ("unit norm", "energy")
@@ -115,8 +116,8 @@ def test_where_no_law_broke_those_that_hold_are_told(changed: Store) -> None:
 
 
 def test_constants_of_which_both_are_wrong_are_told_where_they_differ(changed: Store) -> None:
-    changed.put_screenings([screening(tested=tested, **HOLDS) for tested in (NEW, OLD)])
-    changed.put_attributions([attribution(), attribution(behaviour=OLD, explanation="m is 1.31, specified 1")])
+    changed.laws.put_screenings([screening(tested=tested, **HOLDS) for tested in (NEW, OLD)])
+    changed.laws.put_attributions([attribution(), attribution(behaviour=OLD, explanation="m is 1.31, specified 1")])
     assert line(changed) == (
         "neither breaks what the other keeps: energy"
         "; energy: in old m is 1.31, specified 1, in new m is 1.3, specified 1"
@@ -124,20 +125,20 @@ def test_constants_of_which_both_are_wrong_are_told_where_they_differ(changed: S
 
 
 def test_a_law_is_not_explained_by_the_constants_of_another(changed: Store) -> None:
-    changed.put_screenings([screening(law="height")])
-    changed.put_attributions([attribution()])
+    changed.laws.put_screenings([screening(law="height")])
+    changed.laws.put_attributions([attribution()])
     assert line(changed) == "height broken, ratio 1.23e+07, p 7.8e-05"
 
 
 def test_the_older_release_may_be_the_one_that_is_wrong(changed: Store) -> None:
-    changed.put_screenings([screening(tested=OLD), screening(**HOLDS)])
-    changed.put_attributions([attribution(behaviour=OLD)])
+    changed.laws.put_screenings([screening(tested=OLD), screening(**HOLDS)])
+    changed.laws.put_attributions([attribution(behaviour=OLD)])
     assert line(changed) == "in old: energy broken, ratio 1.23e+07, p 7.8e-05: m is 1.3, specified 1"
 
 
 def test_each_of_two_may_break_a_law_that_the_other_keeps(changed: Store) -> None:
-    changed.put_screenings([screening(), screening(tested=OLD, law="length", ratio=50.0, p=2e-4)])
-    changed.put_attributions(
+    changed.laws.put_screenings([screening(), screening(tested=OLD, law="length", ratio=50.0, p=2e-4)])
+    changed.laws.put_attributions(
         [attribution(), attribution(behaviour=OLD, law="length", explanation="l is 2, specified 1")]
     )
     assert line(changed) == (
@@ -147,26 +148,26 @@ def test_each_of_two_may_break_a_law_that_the_other_keeps(changed: Store) -> Non
 
 
 def test_several_broken_laws_are_told_the_surest_first(changed: Store) -> None:
-    changed.put_screenings(
+    changed.laws.put_screenings(
         [screening(law="a", p=3e-3, ratio=3.0), screening(law="b", p=1e-4, ratio=2.0), screening(law="c", **HOLDS)]
     )
-    changed.put_attributions([attribution(law="a")])
+    changed.laws.put_attributions([attribution(law="a")])
     assert line(changed) == "b broken, ratio 2, p 1.0e-04; a broken, ratio 3, p 3.0e-03: m is 1.3, specified 1"
 
 
 def test_a_law_is_told_once_in_the_setting_that_shows_it_best(changed: Store) -> None:
-    changed.put_screenings([screening(p=5e-3, ratio=2.6), screening(setting="dt = 0.005", ratio=1e9)])
+    changed.laws.put_screenings([screening(p=5e-3, ratio=2.6), screening(setting="dt = 0.005", ratio=1e9)])
     assert line(changed) == "energy broken at dt = 0.005, ratio 1e+09, p 7.8e-05"
 
 
 def test_between_settings_that_show_it_as_well_it_is_told_as_shipped(changed: Store) -> None:
-    changed.put_screenings([screening(setting="dt = 0.005", ratio=1e9), screening(ratio=3.0)])
+    changed.laws.put_screenings([screening(setting="dt = 0.005", ratio=1e9), screening(ratio=3.0)])
     assert line(changed) == "energy broken, ratio 3, p 7.8e-05"
 
 
 def test_the_explanation_that_leaves_least_is_told(changed: Store) -> None:
-    changed.put_screenings([screening()])
-    changed.put_attributions(
+    changed.laws.put_screenings([screening()])
+    changed.laws.put_attributions(
         [
             attribution(setting="coarse", explanation="m is 1.29, specified 1", residual=1e-4),
             attribution(),
@@ -184,15 +185,15 @@ def test_the_explanation_that_leaves_least_is_told(changed: Store) -> None:
     ],
 )
 def test_what_no_constant_explains_is_told_so(changed: Store, verdict: Verdict, told: str) -> None:
-    changed.put_screenings([screening()])
-    changed.put_attributions([unexplained(verdict)])
+    changed.laws.put_screenings([screening()])
+    changed.laws.put_attributions([unexplained(verdict)])
     assert line(changed) == f"energy broken, ratio 1.23e+07, p 7.8e-05: {told}"
 
 
 def test_a_law_without_constants_does_not_conceal_what_is_said_of_another(changed: Store) -> None:
     """A scaled observation breaks the unit norm first, and an energy that no constant explains."""
-    changed.put_screenings([screening(law="unit norm"), screening(setting="dt = 0.005")])
-    changed.put_attributions([unexplained(Verdict.NOT_EXPLICABLE, setting="dt = 0.005")])
+    changed.laws.put_screenings([screening(law="unit norm"), screening(setting="dt = 0.005")])
+    changed.laws.put_attributions([unexplained(Verdict.NOT_EXPLICABLE, setting="dt = 0.005")])
     assert line(changed) == (
         "unit norm broken, ratio 1.23e+07, p 7.8e-05; energy broken at dt = 0.005, ratio 1.23e+07, p 7.8e-05"
         ": no constant of the specification explains it"
@@ -200,24 +201,24 @@ def test_a_law_without_constants_does_not_conceal_what_is_said_of_another(change
 
 
 def test_a_constant_of_the_other_release_is_not_told(changed: Store) -> None:
-    changed.put_screenings([screening()])
-    changed.put_attributions([attribution(behaviour=OLD)])
+    changed.laws.put_screenings([screening()])
+    changed.laws.put_attributions([attribution(behaviour=OLD)])
     assert line(changed) == "energy broken, ratio 1.23e+07, p 7.8e-05"
 
 
 @pytest.mark.parametrize("verdict", [Compared.IDENTICAL, Compared.ROUNDING, Compared.AMPLIFIED])
 def test_laws_are_told_only_of_what_changed(store: Store, verdict: Compared) -> None:
     audited(store, {"old": OLD, "new": NEW})
-    store.put_comparison(OLD, NEW, RUN.reads, judgement(verdict), [])
-    store.put_screenings([screening()])
+    store.comparisons.put_comparison(OLD, NEW, RUN.reads, judgement(verdict), [])
+    store.laws.put_screenings([screening()])
     assert law_lines.lines(store, RUN.run_id) == {}
     assert store.query("SELECT * FROM screenings").rows == ()
 
 
 def test_every_pair_that_shows_the_behaviours_has_the_line(store: Store) -> None:
     audited(store, {"a": OLD, "b": NEW, "c": OLD})
-    store.put_comparison(OLD, NEW, RUN.reads, judgement(), [])
-    store.put_screenings([screening(), screening(tested=OLD, **HOLDS)])
+    store.comparisons.put_comparison(OLD, NEW, RUN.reads, judgement(), [])
+    store.laws.put_screenings([screening(), screening(tested=OLD, **HOLDS)])
     broken = "energy broken, ratio 1.23e+07, p 7.8e-05"
     assert law_lines.lines(store, RUN.run_id) == {("E", "a", "b"): broken, ("E", "b", "c"): f"in b: {broken}"}
     assert store.query("SELECT older, newer, tested, broken FROM screenings ORDER BY ALL").rows == (
@@ -230,8 +231,8 @@ def test_every_pair_that_shows_the_behaviours_has_the_line(store: Store) -> None
 
 def test_the_summary_has_the_line_beside_the_reason(changed: Store) -> None:
     assert [each.laws for each in summary.summarise(changed, RUN.run_id).changed] == [""]
-    changed.put_screenings([screening()])
-    changed.put_attributions([attribution()])
+    changed.laws.put_screenings([screening()])
+    changed.laws.put_attributions([attribution()])
     (told,) = summary.summarise(changed, RUN.run_id).changed
     assert told.laws == "energy broken, ratio 1.23e+07, p 7.8e-05: m is 1.3, specified 1"
 
@@ -240,16 +241,16 @@ def test_the_summary_has_the_line_beside_the_reason(changed: Store) -> None:
 
 
 def test_what_is_screened_again_takes_the_place_of_what_was(changed: Store) -> None:
-    changed.put_screenings([screening(key="before")])
-    changed.put_screenings([screening(key="after", ratio=2.0)])
-    changed.put_attributions([attribution(key="before")])
-    changed.put_attributions([attribution(key="after", explanation="m is 2, specified 1")])
-    assert (changed.screened(), changed.attributed()) == ({"after"}, {"after"})
+    changed.laws.put_screenings([screening(key="before")])
+    changed.laws.put_screenings([screening(key="after", ratio=2.0)])
+    changed.laws.put_attributions([attribution(key="before")])
+    changed.laws.put_attributions([attribution(key="after", explanation="m is 2, specified 1")])
+    assert (changed.laws.screened(), changed.laws.attributed()) == ({"after"}, {"after"})
     assert line(changed) == "energy broken, ratio 2, p 7.8e-05: m is 2, specified 1"
 
 
 def test_attributions_are_those_of_releases(changed: Store) -> None:
-    changed.put_attributions([attribution(), unexplained(Verdict.CONSISTENT, behaviour="nobody's")])
+    changed.laws.put_attributions([attribution(), unexplained(Verdict.CONSISTENT, behaviour="nobody's")])
     columns = "matrix, environment, release, laws, law, explanation, parameters, fitted, specified"
     assert changed.query(f"SELECT {columns} FROM attributions").rows == (
         ("m", "E", "new", "set", "energy", "m is 1.3, specified 1", ["m"], [1.3], [1.0]),

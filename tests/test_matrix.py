@@ -12,13 +12,14 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from audit import index, matrix_file, releases
+from audit.asked import matrix_file, releases
+from audit.asked.matrix import OUTPUTS, Against, BoundedStart, ExplicitRow, GeneratedRow, Matrix, NearStart
+from audit.asked.matrix_file import SHIPPED
 from audit.errors import EXIT_USAGE, MatrixError, UsageError
-from audit.matrix import OUTPUTS, Against, BoundedStart, ExplicitRow, GeneratedRow, Matrix, NearStart
-from audit.matrix_file import SHIPPED
+from audit.installing import index
 from tests.written_matrices import SMALLEST, outcome, plain, read, written
 
-MATRICES = sorted(SHIPPED.glob("*.yaml"))
+MATRICES = matrix_file.shipped()
 
 
 def problems(folder: Path, text: str) -> tuple[str, ...]:
@@ -326,3 +327,27 @@ def test_a_matrix_is_found_by_path_by_name_and_without_suffix(tmp_path: Path, mo
 def test_an_unknown_matrix_is_answered_with_those_there_are() -> None:
     with pytest.raises(UsageError, match=r"no matrix 'nothing'.*paper\.yaml.*smoke\.yaml"):
         matrix_file.find("nothing")
+
+
+# What may be built
+
+
+@pytest.mark.parametrize(
+    ("written_as", "meant"),
+    [("", ()), ("source: false", ()), ("source: true", (":all:",)), ("source: [Gym, box2d_py]", ("box2d-py", "gym"))],
+)
+def test_what_may_be_built_from_source(tmp_path: Path, written_as: str, meant: tuple[str, ...]) -> None:
+    line = '  - {id: r, requires: ["a==1"]' + (f", {written_as}" if written_as else "") + "}\n"
+    file = read(tmp_path, f"name: m\npython: '3.11'\nreleases:\n{line}environments: [{{id: E}}]\n{_STIMULUS}")
+    assert releases.expand(file)[0].source == meant
+
+
+@pytest.mark.parametrize("wrong", ["yes please", "1", "{gym: true}", '["gym==1"]'])
+def test_a_wrong_source_is_told_in_one_sentence(tmp_path: Path, wrong: str) -> None:
+    line = f'  - {{id: r, requires: ["a==1"], source: {wrong}}}\n'
+    told = problems(tmp_path, f"name: m\npython: '3.11'\nreleases:\n{line}environments: [{{id: E}}]\n{_STIMULUS}")
+    assert len(told) == 1
+    assert told[0].startswith("releases[0].source")
+
+
+_STIMULUS = "stimulus: {seed: 1, trajectories: 1, steps: 1, actions: zero}\n"

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+from audit.asked.matrix_file import SHIPPED
 from audit.errors import MatrixError, UsageError
-from audit.matrix_file import SHIPPED
 from tests.written_matrices import outcome, plain, read
 
 UNHURRIED = settings(

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from analysis import yardstick
 from analysis.yardstick import THRESHOLD, Forced
-from audit import stimulus
-from audit.stimulus import Batch
+from audit.stimuli import stimulus
+from audit.stimuli.stimulus import Batch
 
 Floats = NDArray[np.float64]
 Step = Callable[[Floats], Floats]

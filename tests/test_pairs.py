@@ -12,7 +12,7 @@ from analysis.verdicts import Evidence, Verdict
 from analysis.yardstick import Reading
 from audit.errors import StoreError
 from audit.failures import Failure
-from audit.store import Store
+from audit.storage.store import Store
 from tests.stored_runs import RUN, audited, cell, count, exercised, finish, judgement, pairs, release
 
 
@@ -93,7 +93,7 @@ def test_neighbours_are_counted_per_environment(store: Store) -> None:
 
 def test_a_comparison_is_found_whichever_digest_is_greater(store: Store) -> None:
     audited(store, {"a": "zzz", "b": "aaa", "c": "zzz"})
-    store.put_comparison("aaa", "zzz", RUN.reads, judgement(), [])
+    store.comparisons.put_comparison("aaa", "zzz", RUN.reads, judgement(), [])
     found = store.query("SELECT older, newer, verdict, reason, first_step_separation FROM pairs ORDER BY ALL").rows
     assert found == (
         ("a", "b", "changed", "changed it is", 0.5),
@@ -106,11 +106,11 @@ def test_a_comparison_is_found_whichever_digest_is_greater(store: Store) -> None
 
 def test_a_comparison_by_other_outputs_is_not_taken(store: Store) -> None:
     audited(store, {"a": "x", "b": "y"})
-    store.put_comparison("x", "y", "state", judgement(), [])
+    store.comparisons.put_comparison("x", "y", "state", judgement(), [])
     assert pairs(store, "changes") == set()
-    assert store.compared("state") == {("x", "y")}
-    assert store.compared(RUN.reads) == set()
-    store.put_comparison("x", "y", RUN.reads, judgement(Verdict.AMPLIFIED), [])
+    assert store.comparisons.compared("state") == {("x", "y")}
+    assert store.comparisons.compared(RUN.reads) == set()
+    store.comparisons.put_comparison("x", "y", RUN.reads, judgement(Verdict.AMPLIFIED), [])
     assert pairs(store, "amplified") == {("a", "b")}
 
 
@@ -130,7 +130,7 @@ def test_separations_of_infinite_and_unknown_size_are_kept(store: Store) -> None
         Evidence(output="reward", same_bits=True),
         Evidence(output="observation", same_bits=False, reading=reading(np.inf, 5.0)),
     ]
-    store.put_comparison("x", "y", RUN.reads, judgement(first=np.inf), evidence)
+    store.comparisons.put_comparison("x", "y", RUN.reads, judgement(first=np.inf), evidence)
     columns = "older, newer, output, same_bits, first_step_separation, first_step_ulps, interface, first_step_ratio"
     assert store.query(f"SELECT {columns}, states_beyond FROM separations ORDER BY output").rows == (
         ("a", "b", "observation", False, 0.25, None, "", np.inf, 1),
@@ -144,7 +144,7 @@ def test_separations_of_infinite_and_unknown_size_are_kept(store: Store) -> None
 
 def test_a_comparison_brings_its_evidence_into_the_view(store: Store) -> None:
     audited(store, {"a": "x", "b": "y"}, environments=[exercised()])
-    store.put_comparison("x", "y", RUN.reads, judgement(), [])
+    store.comparisons.put_comparison("x", "y", RUN.reads, judgement(), [])
     columns = (
         "verdict, paper_verdict, first_step_ratio, states_forced, states_beyond, outputs_changed, beyond, coverage"
     )

@@ -13,7 +13,7 @@ from analysis import yardstick
 from analysis.separation import Separation, separation
 from analysis.verdicts import FLOAT_NOISE, Evidence, Judgement, Verdict, judge
 from analysis.yardstick import Forced, Reading
-from audit.matrix import OUTPUTS
+from audit.asked.matrix import OUTPUTS
 
 BELOW = math.nextafter(FLOAT_NOISE, 0)
 

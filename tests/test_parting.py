@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from analysis.verdicts import Verdict
-from audit import certifying, parting
-from audit.certifying import Explained
-from audit.matrix import OUTPUTS
-from audit.parting import RUN_UP, STATES
-from audit.stimulus import Batch
-from audit.store import Store
+from audit.asked.matrix import OUTPUTS
+from audit.comparisons import certifying, parting
+from audit.comparisons.certifying import Explained
+from audit.comparisons.parting import RUN_UP, STATES
+from audit.stimuli.stimulus import Batch
+from audit.storage.store import Store
 from tests.planned_cells import drawn, planned
 from tests.recorded_behaviours import SPACES, forced, keep, steps, text
 from tests.stored_runs import cell

@@ -14,10 +14,10 @@ from analysis.algebra.ideals import Decision
 from analysis.algebra.polynomials import narrowed
 from analysis.algebra.reference import ReferenceSet
 from analysis.paper.laws import ACROBOT, REACHER_IN_METRES
-from audit import reference_file
+from audit.asked.matrix import EnvironmentRow, NearStart
 from audit.errors import MatrixError, UsageError
-from audit.matrix import EnvironmentRow, NearStart
-from audit.reference_file import ReferenceFile
+from audit.laws import reference_file
+from audit.laws.reference_file import ReferenceFile
 
 SPRING = """\
 name: spring

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from audit import answers
-from audit.answers import DamagedAnswer
+from audit.dumps import answers
+from audit.dumps.answer_file import DamagedAnswer
 from dumper import serve, worlds
 from tests.written_answers import write
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,11 +13,12 @@ import pytest
 
 from analysis.paper.experiment import Experiment, Figure, Recordings, Rule, ShippedExperiment
 from analysis.paper.experiments import EXPERIMENTS, SHIPPED
-from audit import cli, reproducing
+from audit import cli
+from audit.cluster.jobs import Job, Outcome
 from audit.errors import AuditError, UsageError
-from audit.jobs import Job, Outcome
-from audit.reproducing import PartJob, StoredRecordings
-from audit.store import Store
+from audit.laws import reproducing
+from audit.laws.reproducing import PartJob, StoredRecordings
+from audit.storage.store import Store
 from audit.tools import Tools
 from tests.conftest import SPRING, Program, release, rows, write_matrix
 from tests.stored_runs import RUN, audited
@@ -33,6 +35,13 @@ class Inline:
 
     def __exit__(self, *_: object) -> None:
         pass
+
+    @property
+    def is_elsewhere(self) -> bool:
+        return False
+
+    def classes(self) -> Mapping[str, int]:
+        return {"": 1}
 
     def prepare(self) -> None:
         pass
@@ -158,6 +167,37 @@ def test_a_part_that_is_lost_is_told_in_one_sentence(store: Store, experiment: A
     with pytest.raises(AuditError, match=r"^made-up could not be measured: the worker was lost twice$"):
         reproducing.reproduce(["made-up"], tools(store, Inline(lost="the worker was lost twice")))
     assert store.query("SELECT * FROM reproductions").rows == ()
+
+
+class Impatient(Inline):
+    """Somebody interrupts it after some outcomes."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self._after = after
+
+    def run(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Outcome]:
+        for number, outcome in enumerate(super().run(jobs)):
+            if number == self._after:
+                raise KeyboardInterrupt
+            yield outcome
+
+
+@pytest.mark.parametrize(
+    ("after", "told", "stored"),
+    [
+        (4, "the figures of made-up are stored; release-audit reproduce other measures the rest", 2),
+        (2, "no experiment is through; release-audit reproduce made-up other measures the rest", 0),
+    ],
+)
+def test_what_is_through_is_kept_where_somebody_interrupts(
+    after: int, told: str, stored: int, store: Store, experiment: Add
+) -> None:
+    experiment(made_up())
+    experiment(replace(made_up(), name="other"))
+    with pytest.raises(KeyboardInterrupt, match=rf"^{told} from its beginning$"):
+        reproducing.reproduce(["made-up", "other"], tools(store, Impatient(after)))
+    assert len(store.query("SELECT * FROM reproductions").rows) == stored
 
 
 def test_a_part_has_one_outcome_and_stays_what_it_is() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,23 @@ def test_of_a_function_the_first_variable_is_the_culprit_also_by_its_dtype_alone
     newer = staged({**older, "00.Env.step.speed#0": [2.5]}, {"00.Env.step.u#0": "float32"})
     (first,) = stages.first_stage(stages.differences(staged(older, dtypes), newer, STATES))
     assert (first.stage, first.told) == ("Env.step", "u (float64 → float32)")
+
+
+def test_a_stage_in_which_only_counts_differ_is_passed_over() -> None:
+    older = {"00.solution.iterations": [3.0], "00.integration.qpos": [4.0]}
+    counted = {"00.solution.iterations"}
+    alone, followed = (
+        stages.differences(
+            replace(staged(older, noise=0), discrete=counted),
+            replace(staged({**older, "00.solution.iterations": [4.0], "00.integration.qpos": [place]}, noise=0),
+                    discrete=counted),
+            STATES,
+        )
+        for place in (4.0, 4.5)
+    )  # fmt: skip
+    assert [each.field for each in stages.first_stage(alone)] == ["iterations"], "there is nothing else to tell"
+    assert [each.field for each in stages.first_stage(followed)] == ["qpos"]
+    assert [each.field for each in stages.only_counts(followed)] == ["iterations"]
 
 
 def test_substeps_are_told() -> None:

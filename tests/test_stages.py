@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from audit import answers, stimulus
-from audit.answers import CellAnswer, DamagedAnswer
+from audit.dumps import answers
+from audit.dumps.answer_file import DamagedAnswer
+from audit.dumps.answers import CellAnswer
+from audit.stimuli import stimulus
 from dumper import anatomy, quantities, registered, serve, stages, substeps, worlds
 from dumper.record import Incomparable
 from dumper.worlds import Unavailable, World

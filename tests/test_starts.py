@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit import matrix_file, starts
-from audit.matrix_file import SHIPPED
-from audit.starts import Undrawable
+from audit.asked import matrix_file
+from audit.asked.matrix_file import SHIPPED
+from audit.stimuli import starts
+from audit.stimuli.starts import Undrawable
 from tests.drawn_stimuli import BOX, LAYOUT, UNHURRIED, assembled, draw, environment, spec, with_action
 
 # One seed, one stimulus

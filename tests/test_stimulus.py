@@ -12,10 +12,10 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from analysis import yardstick
-from audit import stimulus
 from audit.digests import array_digest
-from audit.layout import BadLayout, Layout
-from audit.stimulus import RESETS, Batch
+from audit.stimuli import stimulus
+from audit.stimuli.layout import BadLayout, Layout
+from audit.stimuli.stimulus import RESETS, Batch
 
 UNHURRIED = settings(deadline=None, max_examples=60)
 EPSILON = 2.0**-52

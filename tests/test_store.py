@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from audit.errors import StoreError, UsageError
-from audit.migrating import MIGRATIONS
-from audit.records import DumpRecord, NewDump, ProbeRecord, StoredArray
-from audit.stimulus import Stimulus
-from audit.store import Store
+from audit.stimuli.stimulus import Stimulus
+from audit.storage.migrating import MIGRATIONS
+from audit.storage.records import DumpRecord, NewDump, ProbeRecord, StoredArray
+from audit.storage.store import Store
 from tests.stored_runs import RUN, VIEWS, audited, count
 
 # Migrations
@@ -39,7 +39,7 @@ def test_a_database_of_the_version_before_is_migrated_with_what_is_in_it(
     path, first = tmp_path / "audit.duckdb", tmp_path / "migrations"
     first.mkdir()
     shutil.copy(MIGRATIONS / "001_initial.sql", first)
-    monkeypatch.setattr("audit.migrating.MIGRATIONS", first)
+    monkeypatch.setattr("audit.storage.migrating.MIGRATIONS", first)
     with Store(path) as store:
         store.begin_run(RUN)
         row = ("x", "y", RUN.reads, "changed", "because", 0.5, 2.0, 1.0)
@@ -169,7 +169,7 @@ def new_dump(store: Store, key: str = "key", behaviour: str = "b", value: float 
 
 def test_a_dump_is_found_again_with_its_outputs(store: Store) -> None:
     dump = new_dump(store)
-    store.put_dump(dump)
+    store.put_dumps([dump])
     assert store.dumps(["key", "other"]) == {"key": dump.record}
     assert store.outputs("b") == dump.outputs
     assert store.machine_of("b") == "cpu-1"
@@ -184,10 +184,10 @@ def test_a_dump_is_stored_whole_or_not_at_all(store: Store) -> None:
 
     good = new_dump(store)
     with pytest.raises(RuntimeError, match="in the middle"):
-        store.put_dump(replace(good, outputs=Broken(good.outputs)))
+        store.put_dumps([replace(good, outputs=Broken(good.outputs))])
     assert store.dumps(["key"]) == {}
     assert count(store, "internal.dumps") == count(store, "internal.behaviour_outputs") == 0
-    store.put_dump(good)
+    store.put_dumps([good])
     assert store.dumps(["key"]) == {"key": good.record}
 
 
@@ -195,14 +195,14 @@ def test_a_dump_that_the_database_refuses_half_way_leaves_nothing(store: Store) 
     good = new_dump(store)
     nameless: dict[Any, StoredArray] = {**good.outputs, None: good.outputs["state"]}
     with pytest.raises(StoreError):
-        store.put_dump(replace(good, outputs=nameless))
+        store.put_dumps([replace(good, outputs=nameless)])
     assert count(store, "internal.dumps") == count(store, "internal.behaviour_outputs") == 0
 
 
 def test_committed_dumps_outlive_a_store_that_was_never_closed(tmp_path: Path) -> None:
     path = tmp_path / "audit.duckdb"
     with Store(path) as store:
-        store.put_dump(new_dump(store))
+        store.put_dumps([new_dump(store)])
         # What is on the disk while the store is open is what a killed process leaves behind.
         (tmp_path / "killed").mkdir()
         for file in tmp_path.glob("audit.duckdb*"):
@@ -214,24 +214,24 @@ def test_committed_dumps_outlive_a_store_that_was_never_closed(tmp_path: Path) -
 
 def test_a_dump_whose_array_is_gone_is_not_reused_and_can_be_stored_again(store: Store) -> None:
     dump = new_dump(store)
-    store.put_dump(dump)
-    store.put_dump(new_dump(store, key="whole", behaviour="c", value=2.0))
+    store.put_dumps([dump])
+    store.put_dumps([new_dump(store, key="whole", behaviour="c", value=2.0)])
     for path in store.arrays.folder.rglob(f"{dump.outputs['state'].digest}*"):
         path.unlink()
     assert set(store.dumps(["key", "whole"])) == {"whole"}
-    store.put_dump(new_dump(store))
+    store.put_dumps([new_dump(store)])
     assert set(store.dumps(["key", "whole"])) == {"key", "whole"}
 
 
 def test_a_dump_without_a_behaviour_is_reused_too(store: Store) -> None:
     record = DumpRecord(status="unavailable", reason="NameNotFound", behaviour=None)
-    store.put_dump(replace(new_dump(store), record=record, outputs={}, steps=0))
+    store.put_dumps([replace(new_dump(store), record=record, outputs={}, steps=0)])
     assert store.dumps(["key"]) == {"key": record}
 
 
 def test_equal_behaviours_share_their_outputs(store: Store) -> None:
-    store.put_dump(new_dump(store, key="one"))
-    store.put_dump(new_dump(store, key="other"))
+    store.put_dumps([new_dump(store, key="one")])
+    store.put_dumps([new_dump(store, key="other")])
     assert count(store, "internal.dumps") == 2
     assert count(store, "internal.behaviour_outputs") == 2
 
@@ -259,7 +259,7 @@ def test_probes_and_stimuli_and_locks(store: Store) -> None:
 def test_what_a_release_says_of_itself_is_stored_even_when_it_is_not_a_number(store: Store) -> None:
     layout = {"reference": [float("nan"), float("inf")]}
     store.put_probe("k", ProbeRecord(status="ok", reason="", layout=layout))
-    store.put_dump(replace(new_dump(store), description={"time_step": float("nan")}))
+    store.put_dumps([replace(new_dump(store), description={"time_step": float("nan")})])
     found = store.probe("k")
     assert found is not None
     assert str(found.layout) == str(layout)
@@ -273,7 +273,8 @@ def test_a_database_in_use_by_another_process_names_it(tmp_path: Path) -> None:
     path = tmp_path / "audit.duckdb"
     with Store(path):
         script = (
-            "import sys; from pathlib import Path; from audit.store import Store; from audit.errors import StoreError\n"
+            "import sys; from pathlib import Path\n"
+            "from audit.errors import StoreError; from audit.storage.store import Store\n"
             "try:\n    Store(Path(sys.argv[1]))\nexcept StoreError as error:\n    sys.stdout.write(str(error))"
         )
         done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)

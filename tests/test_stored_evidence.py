@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from analysis.verdicts import Verdict
-from audit import stimulus, summary
-from audit.bank import Bank, Coverage
-from audit.records import CertificateRecord, DumpRecord, NewDump, SensitivityRecord, StoredArray
-from audit.stimulus import Batch
-from audit.store import Store
+from audit.reports import summary
+from audit.stimuli import stimulus
+from audit.stimuli.bank import Bank, Coverage
+from audit.stimuli.stimulus import Batch
+from audit.storage.records import CertificateRecord, DumpRecord, NewDump, SensitivityRecord, StoredArray
+from audit.storage.store import Store
 from tests.stored_runs import RUN, audited, count, exercised, judgement
 
 COVERAGE = Coverage(sources={"given": 1, "sought": 2}, features={"contact a b": 2, "terminates": 0}, fastest=1.5)
@@ -98,13 +99,13 @@ def dump(behaviour: str, null: float | None, given: str = "s") -> NewDump:
 
 @pytest.mark.parametrize("null", [None, 0.0, 2.5, float("inf")])
 def test_the_null_of_a_behaviour_is_kept_once(store: Store, null: float | None) -> None:
-    store.put_dump(dump("b", null))
-    store.put_dump(replace(dump("b", null), key="other"))
+    store.put_dumps([dump("b", null)])
+    store.put_dumps([replace(dump("b", null), key="other")])
     assert store.query("SELECT * FROM internal.behaviours").rows == (("b", null),)
 
 
 def test_what_a_release_said_of_itself_is_found_by_the_key_of_its_dump(store: Store) -> None:
-    store.put_dump(dump("b", None))
+    store.put_dumps([dump("b", None)])
     assert store.description("key of b")["planted"] == "gravity"
     assert store.description("nowhere") == {}
 
@@ -113,7 +114,7 @@ def test_what_a_behaviour_was_given_is_found_again_or_not_there(store: Store) ->
     batch = Batch(starts=np.ones((2, 1)), actions=np.zeros((2, 1)))
     given = stimulus.assemble({"forced": batch}, source=np.array([0, 3], np.uint8))
     store.put_stimuli([given])
-    store.put_dump(dump("b", None, given.digest))
+    store.put_dumps([dump("b", None, given.digest)])
     assert store.stimulus_of("b")["forced.source"].tolist() == [0, 3]
     assert store.stimulus_of("nobody") == {}
     for path in store.arrays.folder.rglob("*.stimulus.npz"):
@@ -126,10 +127,10 @@ def test_what_a_behaviour_was_given_is_found_again_or_not_there(store: Store) ->
 
 def test_a_certificate_stands_beside_its_pair(store: Store) -> None:
     audited(store, {"a": "y", "b": "x", "c": "z"})
-    store.put_comparison("x", "y", RUN.reads, judgement(Verdict.AMPLIFIED), [])
-    store.put_certificate(CERTIFICATE)
-    assert store.certified(RUN.reads) == {("x", "y")}
-    assert store.certified("other") == set()
+    store.comparisons.put_comparison("x", "y", RUN.reads, judgement(Verdict.AMPLIFIED), [])
+    store.comparisons.put_certificate(CERTIFICATE)
+    assert store.comparisons.certified(RUN.reads) == {("x", "y")}
+    assert store.comparisons.certified("other") == set()
     found = store.query("SELECT older, newer, certificate, growth_steps_per_decade FROM pairs ORDER BY ALL").rows
     assert found == (("a", "b", "holds", 32.4), ("a", "c", None, None), ("b", "c", None, None))
     columns = "older, newer, certificate, steps_per_decade, twin_slowest, twin_fastest, curve, twin_curves"
@@ -141,7 +142,7 @@ def test_a_certificate_stands_beside_its_pair(store: Store) -> None:
 
 def test_a_pair_without_a_twin_is_kept_and_listed_for_a_person(store: Store) -> None:
     audited(store, {"a": "x", "b": "y"})
-    store.put_comparison("x", "y", RUN.reads, judgement(Verdict.AMPLIFIED), [])
+    store.comparisons.put_comparison("x", "y", RUN.reads, judgement(Verdict.AMPLIFIED), [])
     bare = replace(
         CERTIFICATE,
         certificate="unexplained",
@@ -151,19 +152,19 @@ def test_a_pair_without_a_twin_is_kept_and_listed_for_a_person(store: Store) -> 
         twin_fastest=None,
         twin_curves=[],
     )
-    store.put_certificate(CERTIFICATE)
-    store.put_certificate(bare)
+    store.comparisons.put_certificate(CERTIFICATE)
+    store.comparisons.put_certificate(bare)
     assert store.query("SELECT certificate, twin_curves FROM certificates").rows == (("unexplained", []),)
     (listed,) = summary.summarise(store, RUN.run_id).unexplained
     assert (listed.older, listed.newer, listed.reason) == ("a", "b", "there is no twin")
 
 
 def test_verdicts_are_told_by_pair_and_by_how_they_were_read(store: Store) -> None:
-    store.put_comparison("x", "y", RUN.reads, judgement(Verdict.AMPLIFIED), [])
-    store.put_comparison("x", "y", "other", judgement(), [])
-    assert store.verdicts(RUN.reads) == {("x", "y"): "amplified"}
-    assert store.verdicts("other") == {("x", "y"): "changed"}
-    assert store.verdicts("none") == {}
+    store.comparisons.put_comparison("x", "y", RUN.reads, judgement(Verdict.AMPLIFIED), [])
+    store.comparisons.put_comparison("x", "y", "other", judgement(), [])
+    assert store.comparisons.verdicts(RUN.reads) == {("x", "y"): "amplified"}
+    assert store.comparisons.verdicts("other") == {("x", "y"): "changed"}
+    assert store.comparisons.verdicts("none") == {}
 
 
 # Sensitivity
@@ -182,11 +183,11 @@ def test_a_sensitivity_measured_again_takes_the_place_of_the_first(store: Store)
         detected=True,
         measured=datetime.datetime(2026, 1, 1),
     )
-    store.put_sensitivity([record, replace(record, relative=1e-10, ratio=1.0, detected=False)])
-    store.put_sensitivity([replace(record, ratio=5e3)])
+    store.comparisons.put_sensitivity([record, replace(record, relative=1e-10, ratio=1.0, detected=False)])
+    store.comparisons.put_sensitivity([replace(record, ratio=5e3)])
     found = store.query("SELECT relative, ratio, detected FROM sensitivity ORDER BY relative").rows
     assert found == ((1e-10, 1.0, False), (1e-9, 5e3, True))
-    store.put_sensitivity([])
+    store.comparisons.put_sensitivity([])
 
 
 # What holds of an environment

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from analysis.verdicts import Verdict
-from audit import summary
-from audit.store import Store
+from audit.reports import summary
+from audit.storage.store import Store
 from tests.stored_runs import RUN, audited, cell, finish, judgement, release
 
 
@@ -18,7 +18,7 @@ def test_the_summary_counts_verdicts_and_names_what_is_missing(store: Store) -> 
         cell("a", 0, "p", "F"),
         cell("b", 1, None, "F"),
     ]
-    store.put_comparison("x", "y", RUN.reads, judgement(Verdict.IDENTICAL, 0.0), [])
+    store.comparisons.put_comparison("x", "y", RUN.reads, judgement(Verdict.IDENTICAL, 0.0), [])
     finish(store, RUN, releases, cells)
     told = summary.summarise(store, "run")
     assert told.matrix == "m"
@@ -39,7 +39,7 @@ def test_the_summary_counts_verdicts_and_names_what_is_missing(store: Store) -> 
 
 def test_the_summary_lists_changed_neighbours(store: Store) -> None:
     audited(store, {"a": "x", "b": "y", "c": "x"})
-    store.put_comparison("x", "y", RUN.reads, judgement(), [])
+    store.comparisons.put_comparison("x", "y", RUN.reads, judgement(), [])
     told = summary.summarise(store, "run")
     assert told.counts == {"changed": 2, "identical": 1}
     assert [line.boundary for line in told.changed] == [("a", "b"), ("b", "c")]
@@ -58,7 +58,7 @@ def test_a_cell_that_breaks_where_an_older_release_ran_is_told(store: Store) -> 
 
 def test_against_one_release_every_pair_is_told(store: Store) -> None:
     audited(store, {"a": "x", "b": "x", "c": "y"}, replace(RUN, pairing="against", against="a"))
-    store.put_comparison("x", "y", RUN.reads, judgement(), [])
+    store.comparisons.put_comparison("x", "y", RUN.reads, judgement(), [])
     told = summary.summarise(store, "run")
     assert [line.boundary for line in told.neighbours] == [("a", "b"), ("a", "c")]
     assert [line.boundary for line in told.changed] == [("a", "c")]

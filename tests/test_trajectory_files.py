@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from audit import trajectory_files
 from audit.errors import UsageError
-from audit.trajectory_files import Columns
+from audit.laws import trajectory_files
+from audit.laws.trajectory_files import Columns
 
 RNG = np.random.default_rng(0)
 OBSERVATION = RNG.normal(size=(3, 5, 2))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from audit import uv
 from audit.errors import IndexUnreachable, ToolMissing
 from audit.failures import Failure, readable, uv_failure
-from audit.uv import Answer
+from audit.installing import uv
+from audit.installing.uv import Answer
 
 NOWHERE = "http://127.0.0.1:9/simple"  # the discard port: nothing listens there
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from analysis.separation import Separation, separation
 from analysis.verdicts import Evidence, Judgement, Verdict, incomparable, judge
 from analysis.yardstick import FAINT, STRONG, THRESHOLD, Reading
-from audit.matrix import OUTPUTS, Output
+from audit.asked.matrix import OUTPUTS, Output
 
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 STATES = 5

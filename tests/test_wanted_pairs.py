@@ -7,8 +7,8 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit import comparing
-from audit.records import RunCell
+from audit.comparisons import comparing
+from audit.storage.records import RunCell
 
 
 def cell(release: str, behaviour: str | None, environment: str = "E", position: int = 0) -> RunCell:

@@ -16,7 +16,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit import uv
+from audit.installing import uv
 from tests import tinysim
 from tests.conftest import Finished, Program, rows
 
@@ -210,9 +210,13 @@ _BACKEND = 'raise RuntimeError("this version does not build")\n'
 _PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
 
 
+SOURCES = ("0.7", "0.11")
+"""Versions that exist as source distributions alone, which are there only for who allows builds."""
+
+
 def listed(*, prereleases: bool = False) -> list[str]:
-    """The versions that a user can ask for, oldest first."""
-    names = [f"0.{number}" for number in range(1, LATEST + 1)]
+    """The versions that a user can ask for who allows no builds, oldest first."""
+    names = [name for number in range(1, LATEST + 1) if (name := f"0.{number}") not in SOURCES]
     names = [PRE_RELEASE if name == "0.26" else name for name in names if name != YANKED]
     return [name for name in names if prereleases or name != PRE_RELEASE]
 

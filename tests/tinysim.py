@@ -294,8 +294,11 @@ PLANTED = (
     ),
     Plant(
         version="1.31",
-        what="Spring: depends on the process's number",
-        replaced={_IMPORTS: "import os, tinydep\n", "damping = 0.3": "damping = 0.3 + 1e-12 * os.getpid()"},
+        what="Spring: depends on when its process was started",
+        replaced={
+            _IMPORTS: "import time, tinydep\n\nSTARTED = time.time_ns() % 100003\n",
+            "damping = 0.3": "damping = 0.3 + 1e-12 * STARTED",
+        },
     ),
     Plant(
         version="1.32",
@@ -323,6 +326,14 @@ PLANTED = (
         replaced={"self._speed + pull - 0.05 * self._place": "self._speed - 0.05 * self._place + pull"},
     ),
     Plant(
+        version="1.40",
+        what="Spring: slow to be made, a second",
+        replaced={
+            _IMPORTS: "import time, tinydep\n",
+            "        self.damping = 0.3\n": "        time.sleep(1)\n        self.damping = 0.3\n",
+        },
+    ),
+    Plant(
         version="1.98",
         what="requires what nobody has",
         replaced={},
@@ -341,10 +352,22 @@ _TIME = (2020, 1, 1, 0, 0, 0)  # the same bytes in every session, so that uv's c
 def build(folder: Path) -> None:
     """Write all wheels into the folder."""
     for plant in PLANTED:
-        write_wheel(folder, "tinysim", plant.version, {"tinysim/__init__.py": _source(plant)}, plant.requires)
+        write_plant(folder, plant)
     for version, source in DEPENDENCIES.items():
         write_wheel(folder, "tinydep", version, {"tinydep/__init__.py": source}, ())
     write_wheel(folder, "tinysim", UNINSTALLABLE, {"tinysim/__init__.py": SOURCE}, ("gymnasium",), form="99.0")
+
+
+def write_version(folder: Path, version: str, like: str, requires: tuple[str, ...] = ()) -> None:
+    """Write a wheel of tinysim with what is planted in another version."""
+    plant = next(each for each in PLANTED if each.version == like)
+    files = {"tinysim/__init__.py": _source(plant)}
+    write_wheel(folder, "tinysim", version, files, requires or plant.requires)
+
+
+def write_plant(folder: Path, plant: Plant) -> None:
+    """Write the wheel of one version."""
+    write_wheel(folder, "tinysim", plant.version, {"tinysim/__init__.py": _source(plant)}, plant.requires)
 
 
 def write_wheel(

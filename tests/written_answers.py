@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit import answers
-from audit.answers import CellAnswer
-from audit.stimulus import Stimulus
+from audit.dumps import answers
+from audit.dumps.answers import CellAnswer
+from audit.stimuli.stimulus import Stimulus
 from dumper import answers as dumper_answers
 
 BATCHES = {"horizon": (2, 3), "forced": (4, 1), "nudged": (8, 1)}

@@ -8,9 +8,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from audit import matrix_file
+from audit.asked import matrix_file
+from audit.asked.matrix_file import MatrixFile
 from audit.errors import UsageError
-from audit.matrix_file import MatrixFile
 
 SMALLEST = """\
 name: smallest

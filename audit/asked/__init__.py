@@ -1,0 +1,1 @@
+"""What is asked: the matrix and its files, read and validated whole, written out to releases and cells."""

@@ -1,0 +1,1 @@
+"""Who runs jobs: Ray, here or on a cluster; which node takes which."""

@@ -1,0 +1,172 @@
+"""The nodes of a running Ray, and the actors on them. Ray is handed in: ``workers.py`` alone imports it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from audit.cluster import outfitting
+from audit.cluster.placement import Node
+
+SURVEY_SECONDS = 90.0
+"""For a node to tell what it is. It may have to fetch what the harness imports; one that is full of others' work cannot
+answer, and is not waited for any longer."""
+
+THIS_MACHINE = "this machine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hand:
+    """An actor, on the node where it was started."""
+
+    actor: Any
+    node: str
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tally:
+    """What a node did."""
+
+    address: str
+    machine: str
+    had: frozenset[str]
+    """The virtualenvs that stood there before."""
+    venvs: frozenset[str]
+    """Those that it has now."""
+    outcomes: int = 0
+    seconds: float = 0.0
+
+
+class Crew:
+    """The nodes of a running Ray and the actors on them. Actors are started when there is something for them."""
+
+    def __init__(self, ray: Any, worker: Any, *, most: int | None, here: Callable[[], Node] | None) -> None:
+        """``worker`` is the actors' class, ``most`` jobs run at once; ``here`` tells of a local Ray's one node."""
+        self.ray = ray
+        self.most = most
+        self.nodes: dict[str, Node] = {}
+        self.asked: dict[Any, Hand] = {}
+        self.tallies: dict[str, _Tally] = {}
+        self._worker = worker
+        self._here = here
+        self._known: set[str] = set()
+        self._refused: dict[str, str] = {}
+        self._addresses: dict[str, str] = {}
+        self._idle: dict[str, list[Any]] = {}
+        self._actors: list[Any] = []
+
+    @property
+    def in_doubt(self) -> set[str]:
+        """Nodes that were asked and have not answered."""
+        return {hand.node for hand in self.asked.values()}
+
+    def survey(self) -> None:
+        """Ask all nodes that are new what they are, and wait for what they say."""
+        before = set(self.asked)
+        self.look_for_nodes()
+        deadline = time.monotonic() + SURVEY_SECONDS
+        while (new := [answer for answer in self.asked if answer not in before]) and time.monotonic() < deadline:
+            for ready in self.ray.wait(new, timeout=max(0.0, deadline - time.monotonic()))[0]:
+                self.settle(ready)
+
+    def look_for_nodes(self) -> None:
+        """Begin to ask the nodes that have joined since the last time."""
+        if self._here is not None:
+            self._welcome(THIS_MACHINE, self._here())
+            return
+        for each in self.ray.nodes():
+            name, slots = each["NodeID"], int(each["Resources"].get("CPU", 0))
+            if each["Alive"] and slots and name not in self._known:
+                self._known.add(name)
+                self._addresses[name] = each["NodeManagerAddress"]
+                self.ask(name, slots)
+
+    def ask(self, name: str, slots: int) -> None:
+        """Start an actor on the node that says what it is; the answer is settled when it is there."""
+        hand = self._hire(name)
+        self.asked[hand.actor.look.remote(slots)] = hand
+
+    def settle(self, answer: Any) -> str | None:
+        """Take a node's answer; its name if it can be used."""
+        hand = self.asked.pop(answer)
+        try:
+            node: Node = self.ray.get(answer)
+        except self.ray.exceptions.RayError as error:
+            self.nodes.pop(hand.node, None)
+            self._refused[hand.node] = first_line(cause(error))
+            return None
+        self._welcome(hand.node, node)
+        self.release(hand)
+        return hand.node
+
+    def hand(self, name: str) -> Hand:
+        """An actor on the node that has nothing to do."""
+        idle = self._idle.get(name)
+        return Hand(actor=idle.pop(), node=name) if idle else self._hire(name)
+
+    def release(self, hand: Hand) -> None:
+        """The actor has nothing to do any more."""
+        self._idle.setdefault(hand.node, []).append(hand.actor)
+
+    def dismiss(self, hand: Hand) -> None:
+        """The actor is lost. Should it only be out of reach, it must not keep its core."""
+        self._actors.remove(hand.actor)
+        self.ray.kill(hand.actor)
+
+    def end(self) -> None:
+        """End all actors, and Ray."""
+        for actor in self._actors:
+            self.ray.kill(actor)
+        self.ray.shutdown()
+
+    def told(self) -> tuple[str, ...]:
+        """A line for every node."""
+        lines = []
+        for name, tally in sorted(self.tallies.items(), key=lambda item: item[1].address):
+            built = len(tally.venvs - tally.had)
+            lost = "" if name in self.nodes and name not in self.in_doubt else "; then it was lost"
+            lines.append(
+                f"{tally.address}: {tally.outcomes} cells in {tally.seconds:.1f} s, {built} virtualenvs built, "
+                f"class {tally.machine}{lost}"
+            )
+        silent = dict.fromkeys(self.in_doubt, f"it did not answer within {SURVEY_SECONDS:.0f} s")
+        unused = {name: why for name, why in {**silent, **self._refused}.items() if name not in self.tallies}
+        return (*lines, *(f"{self._addresses[name]}: not used: {why}" for name, why in unused.items()))
+
+    def _welcome(self, name: str, node: Node) -> None:
+        known = self.nodes.get(name)
+        venvs = node.venvs | known.venvs if known is not None else node.venvs
+        self.nodes[name] = replace(node, name=name, venvs=venvs)
+        if name not in self.tallies:
+            address = self._addresses.get(name, name)
+            self.tallies[name] = _Tally(address=address, machine=node.machine, had=node.venvs, venvs=node.venvs)
+
+    def keep_venvs(self, venvs: Mapping[str, frozenset[str]]) -> None:
+        """Remember which virtualenvs the nodes have by now."""
+        for name, there in venvs.items():
+            self.tallies[name].venvs |= there
+            if name in self.nodes:
+                self.nodes[name] = replace(self.nodes[name], venvs=self.nodes[name].venvs | there)
+
+    def _hire(self, name: str) -> Hand:
+        if self._here is not None:
+            actor = self.ray.remote(num_cpus=1)(self._worker).remote(())
+        else:
+            strategy = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(name, soft=False)
+            options = {"num_cpus": 1, "scheduling_strategy": strategy}
+            actor = self.ray.remote(**options)(self._worker).remote(outfitting.pins())
+        self._actors.append(actor)
+        return Hand(actor=actor, node=name)
+
+
+def cause(error: Exception) -> Exception:
+    """What a worker raised; the error itself where the worker was lost."""
+    found = getattr(error, "cause", None)
+    return found if isinstance(found, Exception) else error
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what an error says."""
+    return str(error).strip().splitlines()[0]

@@ -1,0 +1,1 @@
+"""What differs: comparisons of behaviours, controls, certificates, second looks."""

@@ -1,0 +1,229 @@
+"""Run what somebody else wrote where it can do no harm: which folders, how much of everything, which variables.
+
+The confinement itself is in ``confine/``, a launcher that is started in front of the command.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from audit import folders
+
+LAUNCHER = folders.ROOT / "confine" / "__main__.py"
+
+ADDRESS_SPACE_BYTES = 64 * 2**30
+"""Generous: libraries reserve far more than they use. smoke, classic and mjcf fit; torch and jax are untried."""
+
+MEMORY_BYTES = 16 * 2**30
+"""That a process may hold privately; less where the machine has less. A choice, not a measurement."""
+SHARE_OF_MEMORY = 0.75
+"""Of the machine's memory, at most: the rest is for the audit itself."""
+
+LARGEST_FILE_BYTES = 2**31
+"""No answer may be larger either (see ``answer_file.LARGEST_BYTES``)."""
+
+LARGEST_BUILT_FILE_BYTES = 8 * 2**30
+"""Of a build: debug symbols of a compiled library can be some GiB."""
+
+OPEN_FILES = 4096
+
+PROCESSES = 1024
+"""With threads. Numerical libraries start some per core, so that a machine with many cores needs room. A choice."""
+
+LARGEST_FOLDER_BYTES = 4 * 2**30
+"""Of all files that a release writes: twice the largest answer."""
+MOST_FILES = 200_000
+
+_ENDING_SECONDS = 10.0
+"""For a launcher to end everything after its lifeline was cut, before it is killed itself."""
+
+_HIDDEN = ("/tmp", "/var/tmp", "/run")
+"""Besides the home folder: sockets of agents, of displays and of container engines lie there."""
+
+HANDED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
+"""Variables that reach a confined command. LD_LIBRARY_PATH decides what is computed, and is in the machine's class."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What one command may use."""
+
+    folder: Path
+    """Its own: it starts there, and its home and temporary files are in there."""
+    writable: tuple[Path, ...] = ()
+    """Other folders that it may write to."""
+    needed: tuple[Path, ...] = ()
+    """What it reads, wherever that lies."""
+    cpu_seconds: float
+    largest_file: int = LARGEST_FILE_BYTES
+
+    @property
+    def home(self) -> Path:
+        """The home folder that it is shown."""
+        return self.folder / "home"
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Its environment, without anything that nobody listed."""
+        handed_on = {name: os.environ[name] for name in HANDED_ON if name in os.environ}
+        return {**handed_on, "HOME": str(self.home), "TMPDIR": str(self.folder / "tmp")}
+
+    def options(self) -> Iterator[str]:
+        """As the launcher reads them."""
+        yield from (f"write={path}" for path in (self.folder, *self.writable))
+        yield from (f"need={path}" for path in (*self.needed, *_libraries()))
+        hidden = hidden_folders()
+        yield from (f"hide={path}" for path in hidden)
+        yield from (f"read={path}" for path in all_but(hidden))
+        yield from (f"limit={name}:{most}" for name, most in self._limits().items())
+        yield f"processes={PROCESSES}"
+
+    def _limits(self) -> dict[str, int]:
+        limits = {"NOFILE": OPEN_FILES, "FSIZE": self.largest_file, "CPU": int(self.cpu_seconds) + 1, "CORE": 0}
+        if sys.platform == "linux":  # elsewhere these are not enforced, or count what the system itself reserves
+            limits |= {"AS": ADDRESS_SPACE_BYTES, "DATA": memory()}
+        return limits
+
+
+class Child:
+    """A confined command that has been started."""
+
+    def __init__(self, process: subprocess.Popen[bytes], lifeline: int, report: int) -> None:
+        self.process = process
+        self._lifeline = lifeline
+        self._report = report
+        self.told: dict[str, str] = {}
+        """What the launcher told; complete once it has ended."""
+
+    def end(self) -> None:
+        """End the command and whatever it started, wherever that went. All that it had to say is in files."""
+        if self._lifeline < 0:
+            return
+        os.close(self._lifeline)
+        self._lifeline = -1
+        try:
+            self.process.wait(_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, 9)
+            self.process.wait()
+        self.told = _told(self._report)
+
+    @property
+    def notes(self) -> str:
+        """What a person should know of its end."""
+        lines = []
+        if "bomb" in self.told:
+            lines.append(f"[confined] more than {self.told['bomb']} processes: all were ended")
+        if "left" in self.told:
+            lines.append(f"[confined] it left {self.told['left']} processes behind, which were ended")
+        return "".join(f"\n{line}" for line in lines)
+
+
+def start(
+    command: Sequence[str | Path],
+    bounds: Bounds,
+    *,
+    environment: Mapping[str, str],
+    output: IO[bytes] | int,
+    errors: IO[bytes] | int = subprocess.STDOUT,
+    given: IO[bytes] | int = subprocess.DEVNULL,
+) -> Child:
+    """Start a command within its bounds; its standard streams are files."""
+    for folder in (bounds.home, bounds.folder / "tmp"):
+        folder.mkdir(exist_ok=True)
+    held, lifeline = os.pipe()
+    report, reporting = os.pipe()
+    options = [f"lifeline={held}", f"report={reporting}", *bounds.options()]
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(LAUNCHER), *options, "--", *map(str, command)],
+            stdin=given,
+            stdout=output,
+            stderr=errors,
+            cwd=bounds.folder,
+            env={**bounds.variables, **environment},
+            start_new_session=True,
+            pass_fds=(held, reporting),
+        )
+    finally:
+        os.close(held)
+        os.close(reporting)
+    return Child(process, lifeline, report)
+
+
+def memory() -> int:
+    """Bytes that a process may hold."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(MEMORY_BYTES, int(SHARE_OF_MEMORY * whole))
+
+
+def hidden_folders() -> tuple[str, ...]:
+    """Folders that nobody's code should look into."""
+    with contextlib.suppress(RuntimeError):
+        home = str(Path.home().resolve())
+        return (*_HIDDEN, home) if home != "/" else _HIDDEN
+    return _HIDDEN
+
+
+@cache
+def all_but(hidden: tuple[str, ...]) -> tuple[str, ...]:
+    """The largest folders that together hold everything but what is hidden."""
+    return tuple(_split("/", frozenset(hidden)))
+
+
+def _split(folder: str, hidden: frozenset[str]) -> Iterator[str]:
+    real = os.path.realpath(folder)
+    if any(real == each or real.startswith(f"{each}/") for each in hidden):
+        return
+    inside = "/" if real == "/" else f"{real}/"
+    if not any(each.startswith(inside) for each in hidden):
+        yield real
+        return
+    for path in sorted(Path(real).iterdir()):
+        yield from _split(str(path), hidden)
+
+
+def _libraries() -> Iterator[str]:
+    yield from filter(os.path.isabs, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
+
+
+def interpreter_folders(executable: Path) -> tuple[Path, ...]:
+    """Where a Python has its parts: its own, and those of the one that it links to."""
+    found: list[Path] = []
+    while True:
+        found += [executable.parent.parent / name for name in ("bin", "lib", "lib64", "include", "share")]
+        if not executable.is_symlink():
+            break
+        executable = executable.parent / executable.readlink()
+    found.append(executable.resolve().parent.parent / "lib")
+    return tuple(dict.fromkeys(path for path in found if path.exists()))
+
+
+def size_of(*places: Path) -> tuple[int, int]:
+    """Bytes and files in folders, without following a link; as far as :data:`MOST_FILES` goes."""
+    waiting, total, files = [str(place) for place in places], 0, 0
+    while waiting and files <= MOST_FILES:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                files += 1
+                with contextlib.suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+    return total, files
+
+
+def _told(report: int) -> dict[str, str]:
+    with os.fdopen(report, "r", encoding="utf-8", errors="replace") as file:
+        lines = (line.rstrip("\n").partition("\t") for line in file)
+        return {name: told for name, _, told in lines}

@@ -1,0 +1,139 @@
+"""One process of a dumper: started within its bounds, watched, and ended with all that it started."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit.dumps import confinement
+from audit.dumps.confinement import LARGEST_FOLDER_BYTES, MOST_FILES, Bounds
+from audit.dumps.dumper_request import DUMPER, REQUEST
+from audit.failures import readable
+from audit.installing.venvs import Recipe
+
+LONGEST_OUTPUT = 16 * 2**20
+"""Bytes that a process may print before what it printed is forgotten: only the end is ever shown."""
+LONGEST_TAIL = 2**16
+
+_POLL_SECONDS = 0.02
+_WEIGH_SECONDS = 1.0
+"""Between looks at how much it has written. A disk takes a few GB in that time."""
+
+# Numerical libraries run on one thread: their reductions would otherwise depend on the machine's core count.
+_ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "BLIS_NUM_THREADS",
+    ),
+    "1",
+)
+_QUIET = {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1", "NO_COLOR": "1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Why there is no answer to a cell."""
+
+    status: str
+    reason: str
+    tail: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    seconds: float = 0.0
+
+
+class DumperChild:
+    """A dumper that serves the request in its folder.
+
+    Nothing in that folder is trusted: the dumper may have put a link or a pipe where a file was. What it prints goes to
+    a file without a name.
+    """
+
+    def __init__(self, folder: Path, recipe: Recipe, cpu_seconds: float) -> None:
+        self._folders = (folder, recipe.bytecode)
+        self._output = tempfile.TemporaryFile(dir=folder.parent, buffering=0)  # noqa: SIM115
+        fcntl.fcntl(self._output, fcntl.F_SETFL, os.O_APPEND)
+        bounds = Bounds(
+            folder=folder,
+            writable=(recipe.bytecode,),
+            needed=(DUMPER, recipe.folder, *confinement.interpreter_folders(recipe.executable)),
+            cpu_seconds=cpu_seconds,
+        )
+        bytecode = f"pycache_prefix={recipe.bytecode}"
+        command: list[str | Path] = [recipe.executable, "-I", "-X", bytecode, DUMPER / "__main__.py", folder / REQUEST]
+        self._child = confinement.start(
+            command,
+            bounds,
+            environment={**_ONE_THREAD, **_QUIET},
+            output=self._output,
+            given=subprocess.PIPE,  # the dumper's own lifeline: it ends when this side is gone
+        )
+        self._weighed = time.monotonic()
+
+    def await_answer(self, path: Path, timeout: float) -> Trouble | None:
+        """Wait for the file; tell what happened instead if it does not come."""
+        began = time.monotonic()
+        while True:
+            if os.fstat(self._output.fileno()).st_size > LONGEST_OUTPUT:
+                self._output.truncate(0)  # it is appended to, so this leaves no hole
+            ended = self._child.process.poll() is not None  # asked first: a file written last thing is still seen
+            if path.exists():
+                return None
+            if ended:
+                return self._died(time.monotonic() - began)
+            if time.monotonic() > began + timeout:
+                return self._stopped("timeout", "no answer within {seconds:.0f} s", time.monotonic() - began)
+            if self._overflows():
+                reason = f"it wrote more than {LARGEST_FOLDER_BYTES / 2**30:g} GiB or {MOST_FILES} files and was ended"
+                return self._stopped("crashed", reason, time.monotonic() - began)
+            time.sleep(_POLL_SECONDS)
+
+    def end(self) -> None:
+        """End it, if it still runs, and whatever it forked. All that it had to say is in files."""
+        self._child.end()
+        if self._child.process.stdin is not None:
+            self._child.process.stdin.close()
+        self._output.close()
+
+    def _overflows(self) -> bool:
+        if time.monotonic() < self._weighed + _WEIGH_SECONDS:
+            return False
+        size, files = confinement.size_of(*self._folders)
+        self._weighed = time.monotonic()
+        return size > LARGEST_FOLDER_BYTES or files > MOST_FILES
+
+    def _stopped(self, status: str, reason: str, seconds: float) -> Trouble:
+        self._child.end()
+        return Trouble(status=status, reason=reason.format(seconds=seconds), tail=self._tail(), seconds=seconds)
+
+    def _died(self, seconds: float) -> Trouble:
+        self._child.end()
+        code, tail = self._child.process.returncode, self._tail()
+        if code < 0:
+            reason = f"the process was ended by {_name(-code)}"
+            return Trouble(status="crashed", reason=reason, tail=tail, signal=-code, seconds=seconds)
+        last = tail.strip().splitlines()[-1] if tail.strip() else "it printed nothing"
+        reason = f"the process ended with exit code {code} before it answered: {last}"
+        return Trouble(status="crashed", reason=reason, tail=tail, exit_code=code, seconds=seconds)
+
+    def _tail(self) -> str:
+        size = os.fstat(self._output.fileno()).st_size
+        printed = os.pread(self._output.fileno(), LONGEST_TAIL, max(0, size - LONGEST_TAIL))
+        return readable(printed.decode("utf-8", errors="replace") + self._child.notes)
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # one of the real-time signals
+        return f"signal {number}"

@@ -1,0 +1,187 @@
+"""Ask the dumper of a release and turn whatever happens into outcomes, cell by cell.
+
+One process serves all cells of a release. When it dies or hangs, the cell it was at is the culprit: it gets another
+try in a new process, then it has failed, and the rest go on without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from audit import folders, machine
+from audit.cluster.jobs import Needs
+from audit.dumps import answers, dumper_request
+from audit.dumps.answer_file import DamagedAnswer
+from audit.dumps.answers import CellAnswer
+from audit.dumps.dumper_child import DumperChild, Trouble
+from audit.dumps.dumper_request import IMPORTED, CellTask
+from audit.failures import Failure
+from audit.installing import venvs
+from audit.installing.venvs import Recipe
+
+TRIES = 2
+"""Processes that may die or hang on a cell. A package that crashes does so again; a machine's hiccup does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpJob:
+    """All that one process of a release is asked, and all that a worker needs to ask it."""
+
+    release: str
+    recipe: Recipe
+    api: str | None
+    """The module through which environments are made, where there is one for all of them."""
+    expect: dict[str, str]
+    cells: tuple[CellTask, ...]
+    timeout: float
+    machine: str = ""
+    """The class of machines that it must run on; empty where any will do."""
+
+    @property
+    def needs(self) -> Needs:
+        """A machine of its class, with its virtualenv."""
+        return Needs(machine=self.machine, venv=self.recipe.name)
+
+    def parted(self) -> tuple[DumpJob, dict[str, bytes]]:
+        """Itself without what its cells are given: other releases are given the same."""
+        cells = tuple(cell.parted() for cell in self.cells)
+        whole = zip(cells, self.cells, strict=True)
+        return replace(self, cells=cells), {cell.given_as: was.given for cell, was in whole if was.given is not None}
+
+    def joined(self, parts: Mapping[str, bytes]) -> DumpJob:
+        """Itself with what its cells are given."""
+        return replace(self, cells=tuple(replace(cell, given=parts.get(cell.given_as)) for cell in self.cells))
+
+    def blames_node(self, outcome: CellOutcome) -> bool:
+        """Whether the machine failed, and not the package."""
+        return isinstance(outcome.result, Failure) and outcome.result.is_infrastructure
+
+    @property
+    def waits(self) -> bool:
+        """The dumper is another process."""
+        return True
+
+    def run(self) -> Iterator[CellOutcome]:
+        """Serve the cells in order."""
+        return run(self)
+
+    def without(self, outcome: CellOutcome) -> DumpJob:
+        """The cells that are not answered yet."""
+        return replace(self, cells=tuple(cell for cell in self.cells if cell.label != outcome.label))
+
+    def lost(self, reason: str) -> Iterator[CellOutcome]:
+        """No cell that is left has an answer, because of the machine."""
+        trouble = Trouble(status="worker-lost", reason=reason)
+        return (_failed(self, cell, trouble) for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellOutcome:
+    """What became of one cell."""
+
+    release: str
+    environment: str
+    label: str
+    result: CellAnswer | Failure
+    seconds: float
+    machine: str
+
+    @property
+    def identifier(self) -> str:
+        """``release/label``."""
+        return f"{self.release}/{self.label}"
+
+
+def run(job: DumpJob) -> Iterator[CellOutcome]:
+    """Serve the job's cells in order; yield each outcome as soon as it is there."""
+    # Where the orchestrator built it, it has just been started too; another machine builds its own.
+    failure = None if venvs.finished(job.recipe) else venvs.ensure(job.recipe, job.release)
+    if failure is not None:
+        yield from (_came_to(job, cell, failure, failure.seconds) for cell in job.cells)
+        return
+    remaining = list(job.cells)
+    tries = TRIES
+    while remaining:
+        end: _End | None = None
+        with contextlib.closing(_serve(job, tuple(remaining))) as served:
+            for outcome in served:
+                if isinstance(outcome, _End):
+                    end = outcome
+                    break
+                remaining.pop(0)
+                tries = TRIES
+                yield outcome
+        if end is None:
+            continue
+        tries -= 1
+        if tries == 0:
+            culprits = remaining[:1] if end.imported else list(remaining)
+            yield from (_failed(job, cell, end.trouble) for cell in culprits)
+            del remaining[: len(culprits)]
+            tries = TRIES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _End:
+    """The process ended, or was ended, before all cells were answered."""
+
+    trouble: Trouble
+    imported: bool
+
+
+def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Generator[CellOutcome | _End, None, None]:
+    folder = folders.working_folder()
+    child: DumperChild | None = None
+    try:
+        paths = dumper_request.write(folder, job.api, job.expect, cells)
+        child = DumperChild(folder, job.recipe, len(cells) * job.timeout * (os.cpu_count() or 1))
+        for cell, path in zip(cells, paths, strict=True):
+            trouble = child.await_answer(path, job.timeout)
+            if trouble is not None:
+                yield _End(trouble=trouble, imported=(folder / IMPORTED).exists())
+                return
+            yield _outcome(job, cell, path)
+            path.unlink()
+    finally:
+        if child is not None:
+            child.end()
+        folders.remove(folder)
+
+
+def _outcome(job: DumpJob, cell: CellTask, path: Path) -> CellOutcome:
+    try:
+        answer = answers.read(path, cell.task, cell.source, cell.stimulus, cell.rows)
+    except DamagedAnswer as error:
+        return _failed(job, cell, Trouble(status="damaged", reason=str(error)))
+    if answer.status == "failed":
+        return _failed(job, cell, Trouble(status="raised", reason=answer.reason, tail=answer.detail))
+    return _came_to(job, cell, answer, answer.seconds)
+
+
+def _failed(job: DumpJob, cell: CellTask, trouble: Trouble) -> CellOutcome:
+    failure = Failure(
+        subject=f"{job.release}/{cell.label}",
+        stage=cell.task,
+        status=trouble.status,
+        reason=trouble.reason,
+        exit_code=trouble.exit_code,
+        signal=trouble.signal,
+        stderr_tail=trouble.tail,
+        seconds=trouble.seconds,
+    )
+    return _came_to(job, cell, failure, trouble.seconds)
+
+
+def _came_to(job: DumpJob, cell: CellTask, result: CellAnswer | Failure, seconds: float) -> CellOutcome:
+    return CellOutcome(
+        release=job.release,
+        environment=cell.environment,
+        label=cell.label,
+        result=result,
+        seconds=seconds,
+        machine=machine.here().digest,
+    )

@@ -1,0 +1,144 @@
+"""Which protections this system offers against what a package may try, found out by trying them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from audit.dumps import confinement
+from audit.dumps.confinement import Bounds
+
+_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protection:
+    """One thing that is denied to a release's code, or cannot be on this system."""
+
+    name: str
+    on: bool
+    told: str
+    """How, or why not and what follows from it."""
+
+
+@cache
+def all_here() -> tuple[Protection, ...]:
+    """All of them, on this machine."""
+    return judged(tried())
+
+
+def judged(told: dict[str, str]) -> tuple[Protection, ...]:
+    """All of them, by what a launcher told of the mechanisms."""
+    return (
+        _environment(),
+        _limits(told),
+        _processes(told),
+        _network(told),
+        _writing(told),
+        _reading(told),
+        _others(told),
+        _left_behind(told),
+        _privileges(told),
+        _builds(told),
+    )
+
+
+def missing() -> tuple[Protection, ...]:
+    """Those that cannot be had here."""
+    return tuple(each for each in all_here() if not each.on)
+
+
+def tried() -> dict[str, str]:
+    """What the launcher says of each mechanism: nothing where it works, else why not."""
+    with tempfile.TemporaryDirectory() as folder:
+        bounds = Bounds(folder=Path(folder).resolve(), cpu_seconds=_SECONDS)
+        child = confinement.start([], bounds, environment={}, output=subprocess.DEVNULL)
+        try:
+            child.process.wait(_SECONDS)
+        finally:
+            child.end()
+    return child.told
+
+
+def _works(told: dict[str, str], *names: str) -> bool:
+    return all(told.get(name) == "" for name in names)
+
+
+def _why(told: dict[str, str], name: str) -> str:
+    return told.get(name) or f"{sys.platform} does not have it"
+
+
+def _environment() -> Protection:
+    handed_on = ", ".join(confinement.HANDED_ON)
+    return Protection(name="environment", on=True, told=f"only {handed_on} are handed on; a temporary home")
+
+
+def _limits(told: dict[str, str]) -> Protection:
+    refused = [name.removeprefix("limit ") for name in told if name.startswith("limit ")]
+    if sys.platform != "linux":
+        refused.append("memory")
+    gib = confinement.memory() / 2**30
+    on = f"{gib:.0f} GiB of memory, {confinement.OPEN_FILES} open files, files of 2 GiB, CPU time"
+    return Protection(name="limits", on=not refused, told=f"not limited: {', '.join(refused)}" if refused else on)
+
+
+def _processes(told: dict[str, str]) -> Protection:
+    on = _works(told, "new processes")
+    how = "by its namespace" if _works(told, "pids") else "counted"
+    off = f"their number is not limited ({_why(told, 'new processes')})"
+    return Protection(name="processes", on=on, told=f"at most {confinement.PROCESSES}, {how}" if on else off)
+
+
+def _network(told: dict[str, str]) -> Protection:
+    if _works(told, "new network"):
+        return Protection(name="network", on=True, told="none: a namespace of its own, without a way out")
+    if _works(told, "filter"):
+        return Protection(name="network", on=True, told="none: sockets of the network are refused by a filter")
+    return Protection(name="network", on=False, told=f"a release can connect out ({_why(told, 'new network')})")
+
+
+def _writing(told: dict[str, str]) -> Protection:
+    how = [name for name, key in (("Landlock", "landlock"), ("a read-only view", "mounts")) if _works(told, key)]
+    off = f"a release can write wherever you can ({_why(told, 'landlock')})"
+    told_on = f"only in its own folder: {' and '.join(how)}"
+    return Protection(name="writing", on=bool(how), told=told_on if how else off)
+
+
+def _reading(told: dict[str, str]) -> Protection:
+    on = _works(told, "landlock") or _works(told, "mounts")
+    off = f"a release can read your home folder ({_why(told, 'landlock')})"
+    return Protection(name="reading", on=on, told="not your home folder, nor /tmp and /run" if on else off)
+
+
+def _others(told: dict[str, str]) -> Protection:
+    if _works(told, "new processes"):
+        return Protection(name="other processes", on=True, told="not visible: a namespace of its own")
+    off = f"a release can signal your other processes ({_why(told, 'new processes')})"
+    return Protection(name="other processes", on=False, told=off)
+
+
+def _left_behind(told: dict[str, str]) -> Protection:
+    if _works(told, "new processes"):
+        return Protection(name="left behind", on=True, told="everything ends with its namespace")
+    if _works(told, "orphans"):
+        return Protection(name="left behind", on=True, told="orphans are handed to the launcher, which ends them")
+    off = "a process that leaves its group and session stays: no namespace, and orphans are handed to nobody"
+    return Protection(name="left behind", on=False, told=off)
+
+
+def _privileges(told: dict[str, str]) -> Protection:
+    on = _works(told, "capabilities", "filter")
+    root = "; it still owns root's files: do not audit as root" if os.getuid() == 0 else ""
+    off = f"what the kernel offers to any program is offered ({_why(told, 'filter')})"
+    return Protection(name="privileges", on=on, told=f"no capabilities, a filter of system calls{root}" if on else off)
+
+
+def _builds(told: dict[str, str]) -> Protection:
+    on = _works(told, "landlock")
+    off = "a build of a source distribution has uv's network and sees its credentials"
+    return Protection(name="builds", on=on, told="without network and credentials, only where allowed" if on else off)

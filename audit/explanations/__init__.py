@@ -1,0 +1,1 @@
+"""Why: stages and constants of changed pairs, searches for the distribution and the version, reproducers."""

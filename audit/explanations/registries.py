@@ -1,0 +1,45 @@
+"""Which environments two releases both have, by asking their registries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from audit.asked import adhoc, plan, releases
+from audit.errors import UsageError
+from audit.explanations import examining
+from audit.explanations.examining import Question
+from audit.installing.resolving import Resolver
+from audit.tools import Tools
+
+REGISTRY = "registry"
+
+_ELSEWHERE = ("phys2d/", "tabular/", "GymV")
+"""Ids that need a library of their own (JAX, Shimmy), which nobody means who names no environment."""
+
+
+def shared(
+    rows: Sequence[Mapping[str, Any]], python: str | None, tools: Tools, *, source: bool = False
+) -> list[dict[str, Any]]:
+    """Rows for the environments that all of these releases have.
+
+    Raises:
+        UsageError: where a release cannot be asked, or they have none in common.
+    """
+    file = adhoc.matrix(REGISTRY, rows, [{"id": REGISTRY}], python, source=source)
+    found_releases = Resolver(tools.store).ends(releases.expand(file))
+    cells = [plan.Cell(release=each, environment=file.matrix.environments[0], position=0) for each in found_releases]
+    questions = [Question(cell=cell, task=REGISTRY) for cell in cells]
+    answers = examining.examine(questions, tools)
+    found: set[str] | None = None
+    for question in questions:
+        answer = answers.get(question.key)
+        if answer is None or answer.status != "ok":
+            told = answer.reason if answer is not None else "it did not answer"
+            raise UsageError(f"{question.cell.release.id} cannot tell its environments: {told}")
+        ids = set(answer.meta["ids"])
+        found = ids if found is None else found & ids
+    common = sorted(each for each in found or () if not each.startswith(_ELSEWHERE))
+    if not common:
+        raise UsageError("the two have no environment in common: give one with --env, or a scene with --mjcf")
+    return [{"id": each} for each in common]

@@ -1,0 +1,174 @@
+"""One environment on one release after the other, each held against the first; what was dumped before is not again.
+
+Searches ask one question at a time and the next depends on its answer, so that jobs run here and Ray is not started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from analysis.verdicts import Judgement, Verdict
+from audit import machine
+from audit.asked import attachments, plan, releases
+from audit.asked.matrix_file import MatrixFile
+from audit.asked.plan import Cell, Recording
+from audit.asked.releases import ReleaseRequest
+from audit.cluster.jobs import Job, Outcome
+from audit.comparisons import comparing
+from audit.dumps import dumping
+from audit.errors import AuditError, IndexUnreachable, UsageError
+from audit.failures import Failure
+from audit.installing.locks import Release
+from audit.installing.resolving import Resolver
+from audit.stimuli import drawing, probing, remembered_states
+from audit.stimuli.drawing import Drawn
+from audit.tools import Tools
+
+
+class Inline:
+    """Runs jobs in this process, one after the other."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """It is here."""
+        return False
+
+    def classes(self) -> Mapping[str, int]:
+        """This machine."""
+        return {machine.here().digest: 1}
+
+    def prepare(self) -> None:
+        """Nothing has to be started."""
+
+    def finish(self) -> None:
+        """Nothing has to be ended."""
+
+    def run(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Outcome]:
+        """Yield all outcomes of every job."""
+        for job in jobs:
+            yield from job.run()
+
+
+class Quiet:
+    """Tells nobody: a search tells of its probes, not of what each of them takes."""
+
+    @contextmanager
+    def stage(self, name: str, total: int) -> Iterator[Callable[[str], None]]:
+        """Say nothing."""
+        del name, total
+        yield lambda _: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What a release did."""
+
+    release: Release
+    behaviour: str
+
+
+class Session:
+    """The environment of a matrix, and its first release as the one that others are held against.
+
+    ``other`` is the release at the other end of the search, if there is one: what an audit knows of the two is used.
+    """
+
+    def __init__(self, file: MatrixFile, tools: Tools, resolver: Resolver, other: ReleaseRequest | None = None) -> None:
+        self.file = file
+        self._resolver = resolver
+        self.tools = replace(tools, runner=Inline(), reporter=Quiet())
+        self._attached = attachments.read(file)
+        self._environment = file.matrix.environments[0]
+        self._known: dict[str, Shown | Failure] = {}
+        self._judged: dict[tuple[str, str], Judgement] = {}
+        self.reference = resolver.required(releases.expand(file)[0])
+        self.drawn = self._remembered(self._draw(), other)
+
+    def cell(self, release: Release) -> Cell:
+        """The environment on a release."""
+        return plan.Cell(
+            release=release,
+            environment=self._environment,
+            position=0,
+            attachment=self._attached.get(self._environment.title),
+        )
+
+    def show(self, request: ReleaseRequest) -> Shown | Failure:
+        """What a release does with the stimulus, or why that cannot be had."""
+        named = self._environment.source_in(request.id)
+        asked = f"{named} {replace(request, id='', series='')!r}"  # two questions may have one name
+        if asked not in self._known:
+            self._known[asked] = self._shown(request)
+        return self._known[asked]
+
+    def judge(self, one: Shown, other: Shown) -> Judgement | None:
+        """The verdict on two releases; nothing where they did the same to the last bit."""
+        if one.behaviour == other.behaviour:
+            return None
+        pair = comparing.ordered(one.behaviour, other.behaviour)
+        if pair not in self._judged:
+            outputs = self.file.matrix.outputs
+            judgement, evidence = comparing.judged(self.tools.store, pair, outputs)
+            self.tools.store.comparisons.put_comparison(*pair, comparing.reads(outputs), judgement, evidence)
+            self._judged[pair] = judgement
+        return self._judged[pair]
+
+    def changed(self, one: Shown, other: Shown) -> bool:
+        """Whether the two are not the same but for rounding."""
+        judgement = self.judge(one, other)
+        return judgement is not None and judgement.verdict in (Verdict.CHANGED, Verdict.INCOMPARABLE)
+
+    def _draw(self) -> Drawn:
+        cell = self.cell(self.reference)
+        layouts = probing.probe([cell], None, self.tools)
+        stimuli = drawing.draw(self.file, [cell], layouts.known, self.tools)
+        self.tools.store.put_stimuli(each.stimulus for each in stimuli.drawn.values())
+        title = self._environment.title
+        if title not in stimuli.drawn:
+            reasons = [*layouts.unbuilt.values(), *layouts.failures]
+            for failure in reasons:
+                _raise_if_machine(failure)
+            told = stimuli.undrawable.get(title) or (reasons[0].reason if reasons else "it did not answer")
+            raise UsageError(f"{self.reference.id} does not offer {title}: {told}")
+        return stimuli.drawn[title]
+
+    def _remembered(self, drawn: Drawn, other: ReleaseRequest | None) -> Drawn:
+        """Besides what was drawn, the states in which an audit saw the reference differ from the other release."""
+        end = self._resolver.resolve(other) if other is not None else None
+        if not isinstance(end, Release):
+            return drawn
+        found = remembered_states.between(self.tools.store, self._environment.title, (self.reference, end))
+        if found is None:
+            return drawn
+        extended = drawing.extended(drawn, found, self.file.matrix.bank)
+        self.tools.store.put_stimuli([extended.stimulus])
+        return extended
+
+    def _shown(self, request: ReleaseRequest) -> Shown | Failure:
+        release = self._resolver.resolve(request)
+        if isinstance(release, Failure):
+            _raise_if_machine(release)
+            return release
+        recording = Recording(cell=self.cell(release), stimulus=self.drawn.stimulus)
+        self.tools.store.put_locks({release.lock.digest: (release.lock.text, release.lock.packages)})
+        dumps = dumping.dump([recording], {}, self.tools)
+        found = dumps.dumped.get(recording.identifier)
+        if found is not None and found.record.behaviour is not None:
+            return Shown(release=release, behaviour=found.record.behaviour)
+        failures = [each for each in dumps.failures if each.subject in (release.id, recording.identifier)]
+        for failure in failures:
+            _raise_if_machine(failure)
+        if failures:
+            return failures[0]
+        status, reason = (found.record.status, found.record.reason) if found else ("damaged", "it left no dump")
+        return Failure(subject=recording.identifier, stage="dump", status=status, reason=reason)
+
+
+def _raise_if_machine(failure: Failure) -> None:
+    """What is the machine's fault says nothing about a release, and a search must not go on with it."""
+    if failure.status == "unreachable":
+        raise IndexUnreachable.because(failure.reason)
+    if failure.is_infrastructure:
+        raise AuditError(f"{failure.subject}: {failure.reason}")

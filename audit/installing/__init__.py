@@ -1,0 +1,1 @@
+"""What is installed: the index, locks, interpreters, virtualenvs, all through uv."""

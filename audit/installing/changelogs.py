@@ -1,0 +1,39 @@
+"""Where a package says what it changed, as far as its own metadata tells."""
+
+from __future__ import annotations
+
+import email
+import re
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from audit.failures import readable
+from audit.installing.locks import Release
+from audit.installing.venvs import Recipe
+
+_LIKELY = ("changelog", "changes", "releasenotes", "releases", "history", "whatsnew")
+_ELSE = ("documentation", "homepage", "repository", "source")
+"""Labels of addresses, without what is neither letter nor digit: the rule by which labels are the same."""
+
+
+def address(release: Release, package: str) -> str:
+    """The address of a package's change log, or the nearest that its metadata has; empty where it has none."""
+    file = _metadata(release, package)
+    if file is None:
+        return ""
+    headers = email.message_from_string(file.read_text(encoding="utf-8", errors="replace"))
+    given = [entry.partition(",") for entry in headers.get_all("Project-URL", [])]
+    addresses = {re.sub(r"[^a-z0-9]", "", label.lower()): link.strip() for label, _, link in given}
+    for wanted in (*_LIKELY, *_ELSE):
+        if wanted in addresses:
+            return readable(addresses[wanted])
+    return readable(str(headers.get("Home-page", "") or ""))
+
+
+def _metadata(release: Release, package: str) -> Path | None:
+    """The METADATA file in the release's virtualenv, which stands there once it has been run."""
+    site = Recipe.of(release).executable.parent.parent / "lib"
+    found = site.glob("python*/site-packages/*.dist-info/METADATA")
+    name = canonicalize_name(package)
+    return next((path for path in found if canonicalize_name(path.parent.name.partition("-")[0]) == name), None)

@@ -1,0 +1,184 @@
+"""Calls of uv that may build a source distribution, which runs the code of whoever uploaded it.
+
+Nothing is built unless the matrix allows it. Where it does, uv is called in turns. In one it has the network and its
+credentials, and cannot start a program: it fetches what it can. In the other it is offline, without credentials and
+confined like a dumper, and builds what was fetched. What a build says of its own requirements goes back to the first.
+"""
+
+from __future__ import annotations
+
+import email
+import json
+import re
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from audit.installing import uv, uv_turns
+from audit.installing.uv import Answer
+from audit.installing.uv_turns import UNCONFINED, was_denied
+
+EVERYTHING = ":all:"
+"""Stands for all packages, to uv too."""
+
+MOST_TURNS = 12
+"""A turn is needed wherever a build asks for something new: its backend, what that needs, the next source."""
+
+WHOLE_FETCHES = 2
+"""Times that all is fetched again: the first program that uv may not start ends its other downloads."""
+
+LARGEST_METADATA = 2**20
+
+_TO_BUILD = re.compile(r"build `([A-Za-z0-9][\w.-]*)==([\w.+!-]+)`")
+_MISSING = (
+    re.compile(r"([A-Za-z][\w.-]*) was not found in the cache"),
+    re.compile(r"([A-Za-z][\w.-]*==[\w.+!-]+) needs to be downloaded"),
+    re.compile(r"Failed to install requirements from[^\n]*\n\s*cause: Failed to download `([^`]+)`"),
+)
+_RESOLVING = ["pip", "compile", "-", "--no-header", "--no-annotate"]
+_DECIDING = ("--constraints", "--exclude-newer", "--prerelease", "--only-binary", "--no-binary", "--python")
+
+
+def resolve(*arguments: str, source: Sequence[str], python: Path | None = None, given: str) -> Answer:
+    """Call uv to resolve what is ``given``; only the packages in ``source`` may be built on the way."""
+    asked = [*arguments, *_options(source)]
+    if not source:
+        return _advised(uv.call(*asked, given=given))
+    with tempfile.TemporaryDirectory() as name:
+        settings = Path(name)
+        known: dict[tuple[str, str], dict[str, object]] = {}
+        for _ in range(MOST_TURNS):
+            _write_settings(settings, known.values())
+            fetched = uv_turns.fetch(asked, given, settings)
+            if fetched.errors.startswith(UNCONFINED):  # the system cannot part the two: doctor tells
+                return uv.call(*asked, given=given)
+            if not was_denied(fetched):
+                unhashed = fetched.ok and "--generate-hashes" in asked and not _has_hashes(fetched.output, known)
+                # Once more, where all has been fetched: what is built there is hashed too.
+                return uv_turns.build(asked, given, python) if unhashed else fetched
+            wanted = _TO_BUILD.search(fetched.errors)
+            if wanted is None:  # not to build, but to ask the Python who it is, which is remembered
+                uv_turns.build([*_RESOLVING, *_deciding(asked, "--python")], "", python)
+            elif wanted.groups() in known:
+                break
+            else:
+                built, told = _metadata(asked, "==".join(wanted.groups()), python)
+                if not built.ok:
+                    return built
+                known[wanted[1], wanted[2]] = {"name": wanted[1], "version": wanted[2], **told}
+    return fetched
+
+
+def _has_hashes(lock: str, known: Collection[tuple[str, str]]) -> bool:
+    """Whether the index told the hashes of what was not looked into; a folder of files does not."""
+    return all(f"{name}=={version} \\" in lock for name, version in known)
+
+
+def install(*arguments: str, source: Sequence[str], python: Path, writable: Sequence[Path]) -> Answer:
+    """Call uv to install; only the packages in ``source`` may be built, which may write to ``writable``."""
+    asked = [*arguments, *_options(source)]
+    if not source:
+        return _advised(uv.call(*asked))
+    fetched = uv_turns.fetch(asked, "")
+    if fetched.errors.startswith(UNCONFINED):
+        return uv.call(*asked)
+    return _built(asked, python, writable) if was_denied(fetched) else fetched
+
+
+def _built(asked: Sequence[str], python: Path | None, writable: Sequence[Path]) -> Answer:
+    """Build offline; fetch what was missing, and again, until it is done or nothing new is missing."""
+    looked_for: set[str] = set()
+    patience = WHOLE_FETCHES
+    for _ in range(MOST_TURNS):
+        built = uv_turns.build(asked, "", python, writable)
+        missing = {each for pattern in _MISSING for each in pattern.findall(built.errors)} - looked_for
+        patience -= not missing
+        if built.ok or patience < 0:
+            break
+        fetched = _fetch_more(asked, missing)
+        if not was_denied(fetched) and not (fetched.ok and missing):
+            return fetched  # all of it is done, or cannot be had
+        looked_for |= missing
+    return built
+
+
+def _fetch_more(asked: Sequence[str], missing: Collection[str]) -> Answer:
+    """Fetch what a build asked for in vain; where it named nothing, as much as the whole question needs."""
+    if not missing:
+        return uv_turns.fetch(asked, "")
+    answer = uv_turns.fetch([*_RESOLVING, *_deciding(asked, *_DECIDING)], "\n".join(sorted(missing)) + "\n")
+    pinned = sorted(each for each in missing if "==" in each)
+    if pinned and answer.ok:  # its metadata do not suffice: it is to be installed
+        with tempfile.TemporaryDirectory() as folder:
+            where = _deciding(asked, "--python", "--only-binary", "--no-binary")
+            return uv_turns.fetch(["pip", "install", "--no-deps", "--target", folder, *pinned, *where], "")
+    return answer
+
+
+def _metadata(asked: Sequence[str], pinned: str, python: Path | None) -> tuple[Answer, dict[str, object]]:
+    """Build one distribution, and read what it requires."""
+    options = [name for name in _DECIDING if name != "--constraints"]
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "target"
+        target.mkdir()
+        install = ["pip", "install", "--no-deps", "--target", str(target), pinned, *_deciding(asked, *options)]
+        built = _built(install, python, [target])
+        files = [path for path in target.glob("*.dist-info/METADATA") if path.is_file() and not path.is_symlink()]
+        if not built.ok or len(files) != 1 or files[0].stat().st_size > LARGEST_METADATA:
+            return built if not built.ok else replace(built, ok=False, errors="error: it leaves no metadata"), {}
+        return built, _told(files[0].read_text(encoding="utf-8", errors="replace"))
+
+
+def _told(metadata: str) -> dict[str, object]:
+    headers = email.message_from_string(metadata)
+    return {
+        "requires-dist": [text for text in headers.get_all("Requires-Dist", []) if _is_requirement(text)],
+        "provides-extra": headers.get_all("Provides-Extra", []),
+        **({"requires-python": headers["Requires-Python"]} if headers["Requires-Python"] else {}),
+    }
+
+
+def _is_requirement(text: str) -> bool:
+    try:
+        return Requirement(text).url is None  # an address would be fetched past the index and its hashes
+    except InvalidRequirement:
+        return False
+
+
+def _write_settings(folder: Path, known: Collection[dict[str, object]]) -> None:
+    """The project's own settings, and what is known of distributions that need not be built again."""
+    place = uv.project_settings()
+    within = "tool.uv." if place is not None and place.name == "pyproject.toml" else ""
+    text = place.read_text(encoding="utf-8") if place is not None else ""
+    for each in known:
+        values = "".join(f"{key} = {json.dumps(value)}\n" for key, value in each.items())
+        text += f"\n[[{within}dependency-metadata]]\n{values}"
+    (folder / (place.name if place is not None else "uv.toml")).write_text(text, encoding="utf-8")
+
+
+def _deciding(asked: Sequence[str], *names: str) -> list[str]:
+    """Of the options those with such a name, and what is given to them."""
+    return [part for name, value in pairwise(asked) if name in names for part in (name, value)]
+
+
+def _options(source: Sequence[str]) -> Iterator[str]:
+    if EVERYTHING in source:
+        return
+    yield from ("--only-binary", EVERYTHING)
+    for name in source:
+        yield from ("--no-binary", name)
+
+
+def _advised(answer: Answer) -> Answer:
+    """Say what to do where only the rule about sources is in the way."""
+    if answer.ok or not ("building from source is disabled" in answer.errors or "no usable wheels" in answer.errors):
+        return answer
+    advice = (
+        "error: it has no wheel that fits, and a source distribution runs its uploader's code when it is built: "
+        "allow that with `source: true` in the matrix, or --allow-source"
+    )
+    return replace(answer, errors=f"{answer.errors}\n{advice}\n")

@@ -1,0 +1,175 @@
+"""Calling the ``uv`` program. The user's index settings are uv's own: nothing here names or changes an index."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from audit.digests import digest
+from audit.errors import IndexUnreachable, ToolMissing
+
+TIMEOUT_SECONDS = 1800
+"""For one call: building a large source distribution on a slow machine is the longest thing uv is asked to do."""
+
+_UNREACHABLE = re.compile(
+    r"Failed to fetch|Request failed after|error sending request|dns error|tcp connect error|operation timed out|"
+    r"network was disabled",
+    re.I,
+)
+_DECIDES = re.compile(
+    r"UV_.*(INDEX|LINKS|CONFIG|PRERELEASE|RESOLUTION|CONSTRAINT|OVERRIDE|EXCLUDE|BINARY|BUILD|OFFLINE)"
+)
+_FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded", re.I)
+
+
+_running: set[subprocess.Popen[str]] = set()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one call of uv came to."""
+
+    ok: bool
+    output: str
+    errors: str
+    exit_code: int
+
+    @property
+    def reason(self) -> str:
+        """The sentence in uv's errors that says why: its first error with its causes, without build logs."""
+        told: list[str] = []
+        for line in self.errors.splitlines():
+            if line.strip() == "[stderr]":
+                told.append(_last_error(self.errors))
+                break
+            if line.startswith(("error:", "  cause:")):
+                told.append(line.split(":", 1)[1].strip())
+            elif line.startswith("         ") and told:
+                told[-1] += " " + line.strip()
+        return ": ".join(filter(None, told)) or " ".join(self.errors.split())[-500:] or "uv said nothing"
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether the index did not answer, which says nothing about the packages."""
+        return not self.ok and bool(_UNREACHABLE.search(self.errors))
+
+    @property
+    def unsatisfiable(self) -> bool:
+        """Whether the resolver looked and found that there is nothing that fits."""
+        return not self.ok and "No solution found" in self.errors
+
+    @property
+    def full_disk(self) -> bool:
+        """Whether the disk was full, which says nothing about the packages either."""
+        return not self.ok and bool(_FULL_DISK.search(self.errors))
+
+
+def _last_error(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if re.search(r"\berror\b", line, re.I)]
+    lines = [line for line in lines if not line.startswith("hint:")]
+    return lines[-1].removeprefix("error:").strip() if lines else ""
+
+
+def executable() -> Path:
+    """The uv beside this interpreter, else the one on the PATH."""
+    beside = Path(sys.executable).parent / "uv"
+    if beside.is_file():
+        return beside
+    found = shutil.which("uv")
+    if found is None:
+        raise ToolMissing("uv is not installed: `pip install uv`, or run through `make`, which installs it")
+    return Path(found)
+
+
+def call(
+    *arguments: str,
+    given: str = "",
+    quiet: bool = True,
+    before: Sequence[str] = (),
+    variables: Mapping[str, str] = MappingProxyType({}),
+    folder: Path | None = None,
+) -> Answer:
+    """Run uv, quietly, with ``given`` on its standard input. Some verbs, when quiet, do not even answer.
+
+    ``before`` is a command that starts it, ``variables`` are set besides those of this process, ``folder`` is where it
+    looks for a project's settings, if not here.
+    """
+    asked = [*arguments, *(["--quiet"] if quiet else []), "--color", "never", "--no-progress"]
+    command = [*before, str(executable()), *asked]
+    environment = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "UV_PYTHON")}
+    environment |= variables
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, text=True, cwd=folder
+    ) as child:
+        _running.add(child)
+        try:
+            output, errors = child.communicate(given, timeout=TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            output, errors = "", f"error: uv took longer than {TIMEOUT_SECONDS} s"
+        finally:
+            _running.discard(child)
+    return Answer(ok=child.returncode == 0, output=output, errors=errors, exit_code=child.returncode)
+
+
+def stop() -> None:
+    """End every call that is under way: nobody waits for its answer any more."""
+    for child in tuple(_running):
+        child.kill()
+
+
+def require_index(answer: Answer) -> None:
+    """Raise when ``answer`` failed because the index is away."""
+    if answer.unreachable:
+        raise IndexUnreachable.because(answer.reason)
+
+
+def settings_digest() -> str:
+    """Digest of what decides where uv looks and what it takes: its variables and its configuration files."""
+    variables = sorted((key, value) for key, value in os.environ.items() if _DECIDES.match(key))
+    around = (Path.cwd(), *Path.cwd().parents)
+    places = [Path("/etc/uv/uv.toml"), user_settings(), *(folder / "uv.toml" for folder in around)]
+    files = [place.read_text(encoding="utf-8", errors="replace") for place in places if place.is_file()]
+    files += [_tool_table(folder / "pyproject.toml") for folder in around]
+    return digest(*(text for pair in variables for text in pair), *filter(None, files))
+
+
+def user_settings() -> Path:
+    """The user's configuration file, whether or not there is one."""
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return Path(os.environ.get("UV_CONFIG_FILE") or config / "uv" / "uv.toml")
+
+
+def project_settings() -> Path | None:
+    """The configuration file that uv finds from the folder that it is called in."""
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / "uv.toml").is_file():
+            return folder / "uv.toml"
+        if _tool_table(folder / "pyproject.toml"):
+            return folder / "pyproject.toml"
+    return None
+
+
+def _tool_table(project: Path) -> str:
+    """What a project says to uv in its ``pyproject.toml``; nothing where there is none."""
+    try:
+        tools = tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
+    except (OSError, ValueError):
+        return ""
+    return json.dumps(tools["uv"], sort_keys=True, default=str) if "uv" in tools else ""
+
+
+def version() -> str:
+    """Uv's own version."""
+    done = subprocess.run([str(executable()), "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.strip().removeprefix("uv ").split(" ")[0]

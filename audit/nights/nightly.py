@@ -1,0 +1,210 @@
+"""The way a night goes, in the order in which it goes.
+
+::
+
+    known ─▶ look ─▶ releases ─▶ audit ─▶ standings ─▶ summary ─▶ night
+    (store)  (index)  (locks)    (pipeline) (new? accepted?)       (store)
+
+Where nothing is new it ends after the look. What a night did not get to record is still new on the next one.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from audit import pipeline
+from audit.asked.matrix_file import MatrixFile
+from audit.digests import digest
+from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, EXIT_INCOMPLETE, AuditError, StoreError
+from audit.failures import Failure
+from audit.installing import interpreters
+from audit.installing.locks import Lock, Release
+from audit.nights import news, standings
+from audit.nights.news import Known, Look
+from audit.nights.standings import Met, Question
+from audit.nights.waivers import Waivers
+from audit.nights.watched import Watched
+from audit.pipeline import Asked, AuditResult
+from audit.reports.summaries import plain
+from audit.reports.summaries.value import AuditSummary
+from audit.storage.records import NightRecord
+from audit.tools import Tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evening:
+    """When it is, as far as the night is concerned."""
+
+    today: datetime.date
+    past: bool = False
+    """Whether it is an evening that was missed, and later uploads do not count."""
+
+    def day(self, min_age: int) -> datetime.date | None:
+        """The last day whose uploads count; nothing where all do, also those whose day no index tells."""
+        return self.today - datetime.timedelta(days=min_age) if min_age or self.past else None
+
+
+def night(
+    file: MatrixFile, tools: Tools, waivers: Waivers, evening: Evening, *, explained: bool = True
+) -> AuditSummary:
+    """Look for what is new, audit that, and record what it came to."""
+    began = time.monotonic()
+    nights, name = tools.store.nights, file.matrix.name
+    first = nights.is_first(name)
+    identifier = nights.begin(name, evening.today, question(file))
+    blank = AuditSummary(matrix=name, night=identifier, exit_code=EXIT_COMPLETE, first=first)
+    done: Sequence[Watched] = ()
+    try:
+        found = _look(file, tools, evening, blank)
+        blank = replace(blank, releases=len(found.look.releases), news=found.news, notes=found.look.notes)
+        if found.due or found.edited:
+            blank, done = _audit(file, found, waivers, tools, blank, explained=explained)
+    except StoreError:
+        raise  # there is nowhere to record it
+    except AuditError as error:
+        blank = replace(blank, exit_code=error.exit_code, trouble=str(error))
+    met = {(each.environment, each.older, each.newer) for each in blank.changes}
+    notes = (*blank.notes, *waivers.notes({*nights.reported(), *met}))
+    summary = replace(blank, notes=notes, seconds=time.monotonic() - began)
+    nights.finish(_record(summary), summary.changes, [each.id for each in done])
+    return summary
+
+
+def question(file: MatrixFile) -> str:
+    """Digest of all that a matrix asks but for its releases: with another, what is known is looked at again."""
+    apart = {"releases", "nightly", "description", "exclude_newer"}
+    return digest(json.dumps(file.matrix.model_dump(mode="json", exclude=apart, warnings=False), sort_keys=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What is there tonight, beside what was there before."""
+
+    look: Look
+    known: Known
+    edited: bool
+    """Whether the matrix asks something else than on the last night that audited it."""
+    failed: Collection[str]
+    """Releases that the last audit could not install."""
+
+    @property
+    def due(self) -> list[Watched]:
+        """Releases that no night has done with yet."""
+        return [each for each in self.look.releases if each.audited is None]
+
+    @property
+    def news(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.news for each in self.due if each.news))
+
+    @property
+    def may_alarm(self) -> set[str]:
+        """Releases that appeared since the matrix was recorded, and of which nothing has been told yet."""
+        unseen = {each.id for each in self.due} | set(self.failed)
+        return {each.id for each in self.look.releases if each.news and each.id in unseen}
+
+
+def _look(file: MatrixFile, tools: Tools, evening: Evening, blank: AuditSummary) -> _Found:
+    nights, name = tools.store.nights, file.matrix.name
+    releases = nights.known(name)
+    known = Known(releases=releases, locks=nights.locks(each.lock_digest or "" for each in releases.values()))
+    with tools.reporter.stage("looking", 1) as done:
+        look = news.look(file, known, blank.night, evening.day(file.matrix.nightly.min_age))
+        edited = nights.last_question(name) != question(file)
+        found = _Found(look=look, known=known, edited=edited, failed=nights.failed(name))
+        done(f"{len(found.due)} of {len(look.releases)} releases of {name} to audit")
+    nights.keep(name, look.withdrawn)
+    return found
+
+
+def _audit(
+    file: MatrixFile, found: _Found, waivers: Waivers, tools: Tools, blank: AuditSummary, *, explained: bool
+) -> tuple[AuditSummary, Sequence[Watched]]:
+    """Audit the matrix with all that is known and new; the releases given back need no other night."""
+    asked = _resolve(file.matrix.name, found, tools)
+    result = pipeline.audit(file, tools, asked=asked, explained=explained)
+    everything = Question(
+        run_id=result.run_id,
+        outputs=file.matrix.outputs,
+        reported=tools.store.nights.reported(file.matrix.name),
+        waivers=waivers,
+    )
+    if blank.first:
+        met = standings.as_known(standings.meet(tools.store, everything))
+    else:
+        met = standings.meet(tools.store, replace(everything, due=found.may_alarm, nightly=True))
+    unsteady = [each.subject for each in met.not_audited if each.status == "nondeterministic"]
+    summary = replace(
+        blank,
+        run_id=result.run_id,
+        dumped=result.dumped,
+        reused=result.reused,
+        changes=met.changes,
+        not_audited=met.not_audited,
+        exit_code=_exit_code(result, met, unsteady),
+        trouble=_trouble(result, unsteady),
+    )
+    return summary, [each for each in found.due if not _is_unfinished(each.id, result.failures)]
+
+
+def _resolve(matrix: str, found: _Found, tools: Tools) -> Asked:
+    """Every release with the lock that it was given once, and with tonight's where it has none yet."""
+    releases, texts = found.look.releases, found.known.locks
+    frozen = {
+        each.id: Release(
+            request=each.request,
+            interpreter=interpreters.find(each.request.python),
+            lock=Lock.from_text(texts[each.lock_digest]),
+        )
+        for each in releases
+        if each.lock_digest is not None
+    }
+    requests = tuple(each.request for each in releases)
+    fresh, unresolved = pipeline.resolve([each for each in requests if each.id not in frozen], tools.reporter)
+    tools.store.put_locks({each.lock.digest: (each.lock.text, each.lock.packages) for each in fresh.values()})
+    given = [replace(each, lock_digest=fresh[each.id].lock.digest) if each.id in fresh else each for each in releases]
+    tools.store.nights.keep(matrix, given)
+    return Asked(requests=requests, resolved={**frozen, **fresh}, unresolved=tuple(unresolved))
+
+
+def _is_unfinished(release: str, failures: Sequence[Failure]) -> bool:
+    """Whether the machine failed at it: then it is still due on the next night."""
+    subjects = {each.subject for each in failures if each.is_infrastructure}
+    return any(subject == release or subject.startswith(f"{release}/") for subject in subjects)
+
+
+def _exit_code(result: AuditResult, met: Met, unsteady: Sequence[str]) -> int:
+    """A new change comes before an audit that is not complete: that one is told again, a change only once."""
+    if met.of("new"):
+        return EXIT_CHANGED
+    return EXIT_INCOMPLETE if unsteady else result.exit_code
+
+
+def _trouble(result: AuditResult, unsteady: Sequence[str]) -> str:
+    machine = [each for each in result.failures if each.is_infrastructure]
+    if machine:
+        first = f"{machine[0].subject}: {machine[0].reason}"
+        return f"Not complete: {first}; what is missing is tried again on the next night"
+    if result.empty:
+        return "Nothing could be audited: no release could be dumped on any environment"
+    if result.blind:
+        return f"Blind on {', '.join(result.blind)}: a fault that was planted was not seen"
+    return f"{', '.join(unsteady)} does not reproduce itself: nothing can be said of it" if unsteady else ""
+
+
+def _record(summary: AuditSummary) -> NightRecord:
+    return NightRecord(
+        matrix=summary.matrix,
+        night=summary.night,
+        exit_code=summary.exit_code,
+        run_id=summary.run_id,
+        news=summary.news,
+        new_changes=len(summary.of("new")),
+        waived_changes=len(summary.of("waived")),
+        known_changes=len(summary.of("known")),
+        not_audited=len(summary.not_audited),
+        summary=plain.text(summary),
+    )

@@ -1,0 +1,232 @@
+"""What a run's changes stand for: which are new, which are known, which are accepted, and what could not be looked at.
+
+A change is one between neighbours: a release and the one before it in its series, or the same requirements in two
+series. A release is held against the baseline too, because small steps may add up: where it differs from the baseline,
+its predecessor did not, and nothing changed between the two, that is a change as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from audit.comparisons import comparing
+from audit.nights.waivers import Boundary, Waivers
+from audit.storage.records import NightChange
+from audit.storage.store import Store
+
+_BREAKAGE = frozenset({"raised", "crashed", "timeout", "damaged"})
+"""Statuses of a cell that its release has, but cannot run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotAudited:
+    """A release or a cell of which nothing could be seen."""
+
+    subject: str
+    status: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Met:
+    """What a run met."""
+
+    changes: tuple[NightChange, ...]
+    not_audited: tuple[NotAudited, ...]
+
+    def of(self, standing: str) -> tuple[NightChange, ...]:
+        """The changes of one standing."""
+        return tuple(each for each in self.changes if each.standing == standing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of a run."""
+
+    run_id: str
+    outputs: tuple[str, ...]
+    """What verdicts read."""
+    due: Collection[str] | None = None
+    """Releases whose changes may be new; nothing for all of them."""
+    reported: Collection[Boundary]
+    waivers: Waivers
+    nightly: bool = False
+    """Whether releases are held against predecessor and baseline, whatever pairs the matrix has."""
+
+    def may_be_new(self, release: str) -> bool:
+        """Whether a change that comes with a release may be new."""
+        return self.due is None or release in self.due
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cell:
+    environment: str
+    release: str
+    series: str
+    requires: str
+    behaviour: str | None
+    status: str
+    reason: str
+    ready: bool
+    """Whether the release could be installed."""
+
+
+def meet(store: Store, question: Question) -> Met:
+    """Read a finished run: changes of due releases that have not been reported are new, unless they are accepted."""
+    cells = _cells(store, question.run_id)
+    judged = _Judged(store, question)
+    changes = tuple(
+        _standing(change, question) for group in cells.values() for change in _changes(group, judged, question)
+    )
+    return Met(changes=changes, not_audited=(*_uninstalled(store, question), *_not_run(cells, question)))
+
+
+def met_before(store: Store, matrix: str, run_id: str) -> set[Boundary]:
+    """What earlier runs of a matrix met."""
+    found = store.query(
+        "SELECT DISTINCT environment, older, newer FROM pairs_history"
+        " WHERE matrix = ? AND run_id <> ? AND verdict IN ('changed', 'unavailable')",
+        [matrix, run_id],
+    )
+    return {(environment, older, newer) for environment, older, newer in found.rows}
+
+
+def as_known(met: Met) -> Met:
+    """The same, with nothing of it new: what a matrix is before anything happens to it."""
+    return replace(met, changes=tuple(replace(each, standing="known") for each in met.changes))
+
+
+def _standing(change: NightChange, question: Question) -> NightChange:
+    boundary = (change.environment, change.older, change.newer)
+    waiver = question.waivers.accepting(boundary)
+    told = waiver.told if waiver is not None else None
+    if not question.may_be_new(change.newer) or change.standing == "known" or boundary in question.reported:
+        return replace(change, standing="known", waiver=told)
+    return replace(change, standing="waived" if waiver is not None else "new", waiver=told)
+
+
+def _cells(store: Store, run_id: str) -> dict[str, list[_Cell]]:
+    found = store.query(
+        "SELECT cell.environment, cell.release, cell.series, cell.requires, cell.behaviour, cell.status, cell.reason,"
+        " listed.status = 'ready' AS ready FROM internal.ranked_cells AS cell"
+        " JOIN internal.run_releases AS listed USING (run_id, release)"
+        " WHERE run_id = ? ORDER BY cell.environment, cell.position",
+        [run_id],
+    )
+    grouped: dict[str, list[_Cell]] = {}
+    for row in found.rows:
+        cell = _Cell(**dict(zip(found.columns, row, strict=True)))
+        grouped.setdefault(cell.environment, []).append(cell)
+    return grouped
+
+
+def _changes(group: Sequence[_Cell], judged: _Judged, question: Question) -> Iterator[NightChange]:
+    """All changes on one environment, in the order of the newer release."""
+    for place, cell in enumerate(group):
+        earlier = group[:place]
+        before = _predecessor(earlier, cell)
+        found = [change for older in judged.beside(earlier, cell, before) if (change := judged.change(older, cell))]
+        yield from found
+        if question.nightly and not found and question.may_be_new(cell.release):
+            yield from _drifted(group, cell, before, judged)
+
+
+def _drifted(group: Sequence[_Cell], cell: _Cell, before: _Cell | None, judged: _Judged) -> Iterator[NightChange]:
+    """A difference from the baseline that no step between neighbours shows; known where the predecessor had it."""
+    baseline = judged.baseline(group)
+    if baseline is None or baseline is before or baseline is cell:
+        return
+    change = judged.change(baseline, cell)
+    if change is not None:
+        differed = before is not None and judged.change(baseline, before) is not None
+        yield replace(change, standing="known" if differed else "new")
+
+
+def _predecessor(earlier: Sequence[_Cell], cell: _Cell) -> _Cell | None:
+    """The release before it in its series that has the environment."""
+    same = (each for each in reversed(earlier) if each.series == cell.series and each.behaviour is not None)
+    return next(same, None)
+
+
+class _Judged:
+    """Verdicts on any two cells of a run; what the matrix's pairs left out is judged when it is asked for."""
+
+    def __init__(self, store: Store, question: Question) -> None:
+        self._store = store
+        self._question = question
+        run = store.query("SELECT reads, against FROM internal.runs WHERE run_id = ?", [question.run_id]).rows[0]
+        self._reads: str = run[0]
+        self._against: str | None = None if question.nightly else run[1]
+        found = store.query(
+            "SELECT environment, baseline FROM internal.run_environments WHERE run_id = ?", [question.run_id]
+        )
+        self._baselines = dict(found.rows)
+        self._verdicts = self._read()
+
+    def baseline(self, group: Sequence[_Cell]) -> _Cell | None:
+        """The cell of the environment's baseline."""
+        return next((cell for cell in group if cell.release == self._baselines.get(cell.environment)), None)
+
+    def beside(self, earlier: Sequence[_Cell], cell: _Cell, before: _Cell | None) -> list[_Cell]:
+        """The older cells that a cell is held against."""
+        if self._against is not None:
+            return [each for each in earlier if each.release == self._against]
+        across = [each for each in earlier if each.series != cell.series and each.requires == cell.requires]
+        return ([before] if before is not None else []) + across
+
+    def change(self, older: _Cell, newer: _Cell) -> NightChange | None:
+        """What changed or broke between two cells; nothing where nothing did."""
+        if older.behaviour is None or older.behaviour == newer.behaviour:
+            return None
+        if newer.behaviour is None:
+            return _told(older, newer, "broken", newer.reason) if newer.status in _BREAKAGE else None
+        pair = comparing.ordered(older.behaviour, newer.behaviour)
+        if pair not in self._verdicts:
+            comparing.compare(self._store, [pair], self._question.outputs, self._reads)
+            self._verdicts = self._read()
+        verdict, reason = self._verdicts[pair]
+        return _told(older, newer, verdict, reason) if verdict == "changed" else None
+
+    def _read(self) -> dict[tuple[str, str], tuple[str, str]]:
+        found = self._store.query(
+            "SELECT first, second, verdict, reason FROM internal.comparisons WHERE reads = ?", [self._reads]
+        )
+        return {(first, second): (verdict, reason) for first, second, verdict, reason in found.rows}
+
+
+def _told(older: _Cell, newer: _Cell, verdict: str, reason: str) -> NightChange:
+    return NightChange(
+        environment=newer.environment,
+        older=older.release,
+        newer=newer.release,
+        verdict=verdict,
+        standing="new",
+        reason=reason,
+    )
+
+
+def _uninstalled(store: Store, question: Question) -> list[NotAudited]:
+    """Releases that could not be resolved or built."""
+    found = store.query(
+        "SELECT release, status, reason FROM internal.run_releases"
+        " WHERE run_id = ? AND status <> 'ready' ORDER BY position",
+        [question.run_id],
+    )
+    return [
+        NotAudited(subject=release, status=status, reason=reason)
+        for release, status, reason in found.rows
+        if question.may_be_new(release)
+    ]
+
+
+def _not_run(cells: Mapping[str, Sequence[_Cell]], question: Question) -> list[NotAudited]:
+    """Cells of releases that could be installed, but for those that are told as broken."""
+    found = []
+    for group in cells.values():
+        for place, cell in enumerate(group):
+            broken = cell.status in _BREAKAGE and _predecessor(group[:place], cell) is not None
+            if cell.behaviour is None and cell.ready and not broken and question.may_be_new(cell.release):
+                subject = f"{cell.release}/{cell.environment}"
+                found.append(NotAudited(subject=subject, status=cell.status, reason=cell.reason))
+    return found

@@ -1,0 +1,45 @@
+"""A summary as lines of text: for a terminal, a log, and the view ``nights``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from audit.failures import readable
+from audit.reports.summaries.value import AuditSummary, counted
+from audit.storage.records import NightChange
+
+LISTED = 20
+"""Lines of a kind before the rest is only counted."""
+
+
+def lines(summary: AuditSummary) -> list[str]:
+    """Everything, what is urgent first."""
+    told = [f"{summary.title}: {summary.headline}"]
+    told += _section("new releases", summary.news)
+    told += _section("new changes", map(change, summary.of("new")))
+    told += _section("accepted changes", (f"{change(each)}: {each.waiver}" for each in summary.of("waived")))
+    told += _section(
+        "could not be audited", (f"{each.subject}: {each.status}: {each.reason}" for each in summary.not_audited)
+    )
+    told += _section("notes", summary.notes)
+    if known := summary.of("known"):
+        told.append(f"{counted(len(known), 'change')} known already: in the view night_changes" if summary.night else
+                    f"{counted(len(known), 'change')} known from earlier runs")  # fmt: skip
+    return [readable(line) for line in told]
+
+
+def text(summary: AuditSummary) -> str:
+    """All lines as one text."""
+    return "\n".join(lines(summary))
+
+
+def change(each: NightChange) -> str:
+    """A change in a line."""
+    return f"{each.environment}: {each.older} → {each.newer}: {each.verdict}: {each.reason}"
+
+
+def _section(title: str, items: Iterable[str]) -> list[str]:
+    listed = list(items)
+    shown = [f"  {' '.join(item.split())}" for item in listed[:LISTED]]
+    more = [f"  and {len(listed) - LISTED} more"] if len(listed) > LISTED else []
+    return [f"{title}:", *shown, *more] if listed else []

@@ -1,0 +1,73 @@
+"""The value that every form is written from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from audit.errors import EXIT_COMPLETE
+from audit.nights.standings import NotAudited
+from audit.storage.records import NightChange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSummary:
+    """What is new, what is accepted, what could not be audited: of one matrix."""
+
+    matrix: str
+    exit_code: int
+    night: str = ""
+    """Id of the night; empty where it was a run."""
+    first: bool = False
+    """Whether it is the first night, which only records."""
+    run_id: str | None = None
+    news: tuple[str, ...] = ()
+    releases: int = 0
+    dumped: int = 0
+    reused: int = 0
+    changes: tuple[NightChange, ...] = ()
+    not_audited: tuple[NotAudited, ...] = ()
+    notes: tuple[str, ...] = ()
+    trouble: str = ""
+    """Why it could not be completed."""
+    seconds: float = 0.0
+
+    def of(self, standing: str) -> tuple[NightChange, ...]:
+        """The changes of one standing."""
+        return tuple(each for each in self.changes if each.standing == standing)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nobody has to be told."""
+        told = self.news or self.notes or self.trouble or self.of("new") or self.not_audited
+        return self.exit_code == EXIT_COMPLETE and not told
+
+    @property
+    def title(self) -> str:
+        """Which audit it is."""
+        return f"{self.matrix}, night of {self.night}" if self.night else self.matrix
+
+    @property
+    def headline(self) -> str:
+        """One sentence, or two."""
+        if self.trouble and not self.run_id:
+            return self.trouble
+        return self._found + (f". {self.trouble}" if self.trouble else "")
+
+    @property
+    def _found(self) -> str:
+        if self.first:
+            return f"The first night: {self.releases} releases are recorded as they are, without alarm"
+        if self.night and not self.run_id:
+            return "Nothing new"
+        new, waived = len(self.of("new")), len(self.of("waived"))
+        parts = [counted(new, "new change") if new else "No change is new" if self.changes else "Nothing changed"]
+        if waived:
+            parts.append(f"{counted(waived, 'change')} accepted")
+        if self.not_audited:
+            parts.append(f"{len(self.not_audited)} could not be audited")
+        return ", ".join(parts)
+
+
+def counted(number: int, what: str) -> str:
+    """``1 change``, ``2 changes``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"

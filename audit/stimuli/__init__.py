@@ -1,0 +1,1 @@
+"""What releases are given: layouts that were probed, banks of states, stimuli as bytes."""

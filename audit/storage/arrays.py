@@ -1,0 +1,86 @@
+"""Arrays outside the database: one npy file each, named by the digest of what is in it."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit import folders
+from audit.digests import array_digest
+from audit.errors import StoreError
+
+REMEMBERED_BYTES = 192 * 2**20
+"""Of arrays that were read last: both sides of the largest comparison in a shipped matrix."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayFiles:
+    """The folder beside a database that holds its arrays."""
+
+    folder: Path
+    _recent: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
+    _kept: set[str] = field(default_factory=set, repr=False, compare=False)
+    """Digests that were put: releases that do the same bring the same arrays, and the disk is asked about each once."""
+
+    def put(self, array: NDArray[Any]) -> str:
+        """Keep an array; equal arrays are kept once. Return its digest."""
+        digest = array_digest(array)
+        if digest not in self._kept:
+            path = self._path(digest)
+            if not path.exists():
+                file = io.BytesIO()
+                np.save(file, array, allow_pickle=False)
+                folders.write_whole(path, file.getvalue())
+            self._kept.add(digest)
+        return digest
+
+    def get(self, digest: str) -> NDArray[Any]:
+        """The array with that digest, read-only. One that is damaged is removed, so that it is made anew.
+
+        The last few are remembered: a release is compared with several others, one after the other.
+        """
+        array = self._recent.pop(digest, None)
+        if array is None:
+            array = self._read(digest)
+            array.flags.writeable = False
+        self._recent[digest] = array
+        while sum(each.nbytes for each in self._recent.values()) > REMEMBERED_BYTES:
+            del self._recent[next(iter(self._recent))]
+        return array
+
+    def _read(self, digest: str) -> NDArray[Any]:
+        path = self._path(digest)
+        try:
+            with path.open("rb") as file:
+                array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+            whole = array_digest(array) == digest
+        except (OSError, ValueError, EOFError):
+            whole = False
+        if not whole:
+            path.unlink(missing_ok=True)
+            self._kept.discard(digest)
+            self._kept.discard(digest)
+            raise StoreError(f"{path} is missing or damaged: run the same command again, it is made anew")
+        return array
+
+    def has(self, digest: str) -> bool:
+        """Whether the file is there. One that is gone is written again when it is next put."""
+        there = self._path(digest).exists()
+        if not there:
+            self._kept.discard(digest)
+        return there
+
+    def put_bytes(self, digest: str, payload: bytes, suffix: str) -> Path:
+        """Keep a file that is already in its form, under the digest that its maker gave it."""
+        path = self.folder / digest[:2] / f"{digest}{suffix}"
+        if not path.exists():
+            folders.write_whole(path, payload)
+        return path
+
+    def _path(self, digest: str) -> Path:
+        return self.folder / digest[:2] / f"{digest}.npy"

@@ -1,0 +1,1 @@
+"""The verbs of the command line, but for those that are a few lines in cli.py."""

@@ -1,0 +1,137 @@
+"""Run an audit from the command line and tell what it came to."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from audit import pipeline
+from audit.asked.matrix_file import MatrixFile
+from audit.cluster.workers import Workers
+from audit.console import Screen
+from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, EXIT_INCOMPLETE
+from audit.nights import standings, waivers
+from audit.nights.standings import Question
+from audit.nights.waivers import Waivers
+from audit.pipeline import AuditResult
+from audit.reports import summary
+from audit.reports.summaries.outputs import Outputs
+from audit.reports.summaries.value import AuditSummary
+from audit.reports.summary import Summary
+from audit.storage.store import Store
+from audit.tools import Tools
+from audit.verbs import trust_options
+
+DATABASE = Path("results/audit.duckdb")
+
+_MEANINGS = {
+    EXIT_COMPLETE: "The audit is complete",
+    EXIT_CHANGED: "The audit is complete, and something changed or broke",
+    EXIT_INCOMPLETE: "The audit is not complete: run the same command again, it continues where this one was",
+}
+
+_BLIND = "The audit is blind: a fault that was planted was not seen, so what it calls the same may not be"
+
+_RELEASES = "SELECT release FROM internal.run_releases WHERE run_id = ?"
+
+_EMPTY = "Nothing could be audited: no release could be dumped on any environment"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """How an audit is to be run."""
+
+    database: Path = DATABASE
+    check: bool = False
+    """Whether a change is a failure."""
+    address: str | None = None
+    jobs: int | None = None
+    timeout: float = 300.0
+    explain: bool = True
+    again: bool = False
+    """Whether cells are tried that failed too often before."""
+    waivers: Path | None = None
+    """Accepted changes; nothing for those beside the matrix."""
+    outputs: Outputs = field(default_factory=Outputs)
+    require_sandbox: bool = False
+    """Whether a protection that this system lacks is a mistake."""
+
+
+def run(file: MatrixFile, wishes: Wishes, screen: Screen) -> int:
+    """Audit, print the summary, return the exit code."""
+    began = time.monotonic()
+    if wishes.require_sandbox:
+        trust_options.check(screen, required=True)
+    accepted = waivers.beside(file.path, wishes.waivers, today())
+    with Store(wishes.database) as store, Workers(wishes.address, wishes.jobs) as runner:
+        tools = Tools(store=store, runner=runner, reporter=screen, timeout=wishes.timeout, again=wishes.again)
+        result = pipeline.audit(file, tools, explained=wishes.explain)
+        told = summary.summarise(store, result.run_id)
+        met = _met(file, result, accepted, store)
+        nodes = runner.told()
+    counts = {"dumped": result.dumped, "reused": result.reused, "checked": result.checked}
+    screen.summary(told, **counts, seconds=time.monotonic() - began, query=_query_command(wishes.database))
+    for line in ("\nWhich node of the cluster did what:", *(f"  {line}" for line in nodes)) if nodes else ():
+        screen.note(line)
+    for note in met.notes:
+        screen.note(note)
+    code = result.exit_code
+    if code == EXIT_COMPLETE and wishes.check and _is_alarming(told, met):
+        code = EXIT_CHANGED
+    if result.dumped or result.checked:
+        trust_options.check(screen, required=False)
+    meaning = _BLIND if result.blind else _EMPTY if result.empty else _MEANINGS[code]
+    screen.note(f"\n{meaning} (exit code {code})")
+    trouble = meaning if result.exit_code != EXIT_COMPLETE else ""
+    seconds = time.monotonic() - began
+    wishes.outputs.write([replace(met, exit_code=code, trouble=trouble, seconds=seconds)])
+    return code
+
+
+def today() -> datetime.date:
+    """The day, in UTC as all days here."""
+    return datetime.datetime.now(datetime.UTC).date()
+
+
+def _met(file: MatrixFile, result: AuditResult, accepted: Waivers, store: Store) -> AuditSummary:
+    """What changed between neighbours; new is what no earlier run of the matrix met."""
+    name = file.matrix.name
+    question = Question(
+        run_id=result.run_id,
+        outputs=file.matrix.outputs,
+        reported=standings.met_before(store, name, result.run_id),
+        waivers=accepted,
+    )
+    met = standings.meet(store, question)
+    boundaries = {(each.environment, each.older, each.newer) for each in met.changes}
+    return AuditSummary(
+        matrix=name,
+        exit_code=result.exit_code,
+        run_id=result.run_id,
+        releases=len({row[0] for row in store.query(_RELEASES, [result.run_id]).rows}),
+        dumped=result.dumped,
+        reused=result.reused,
+        changes=met.changes,
+        not_audited=met.not_audited,
+        notes=accepted.notes({*boundaries, *store.nights.reported()}),
+    )
+
+
+def _is_alarming(told: Summary, met: AuditSummary) -> bool:
+    """Whether something changed or broke; where changes are accepted, whether one between neighbours is not."""
+    if any(each.waiver for each in met.changes):
+        return any(each.waiver is None for each in met.changes)
+    return bool(told.counts.get("changed") or told.broken)
+
+
+def _query_command(database: Path) -> str:
+    """How to call this program's `query` from here, on this database."""
+    program = Path(sys.argv[0])
+    with contextlib.suppress(ValueError):
+        program = program.relative_to(Path.cwd())
+    other = "" if database == DATABASE else f" --db {database}"
+    return f"{program} query{other}"

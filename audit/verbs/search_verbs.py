@@ -1,0 +1,199 @@
+"""Verbs that search: what differs between two releases, which version brought it, which distribution did."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import click
+
+from audit.asked import adhoc, releases
+from audit.console import Screen
+from audit.errors import EXIT_COMPLETE
+from audit.explanations import bisecting, blaming, registries
+from audit.explanations.bisecting import Bisection
+from audit.explanations.blaming import Blame
+from audit.explanations.session import Inline, Session
+from audit.installing import changelogs
+from audit.installing.resolving import Resolver
+from audit.reports.summaries import outputs
+from audit.reports.summaries.outputs import Outputs
+from audit.storage.records import BlameRecord
+from audit.storage.store import Store
+from audit.tools import Tools
+from audit.verbs import running, trust_options
+from audit.verbs.running import DATABASE, Wishes
+from audit.verbs.trust_options import allow_source, require_sandbox
+
+_database = click.option(
+    "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
+    help="The database; its arrays lie beside it.",
+)  # fmt: skip
+_beside = click.option("--with", "beside", multiple=True, help="What stays the same, such as 'gymnasium==1.3.0'.")
+_python = click.option("--python", help="Python of the releases; default: that of this program.")
+_day = click.option(
+    "--exclude-newer", "day", type=click.DateTime(["%Y-%m-%d"]), help="Resolve as on that evening (UTC)."
+)
+_fresh = click.option("--fresh", is_flag=True, help="Ask the index anew what requirements resolve to.")
+_mjcf = click.option(
+    "--mjcf", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A scene instead of an id."
+)
+
+
+@click.command()
+@click.argument("environment", required=False)
+@click.option("--package", required=True, help="The package whose versions are searched.")
+@click.option("--good", required=True, help="A version that is as it should be.")
+@click.option("--bad", required=True, help="A version that is not.")
+@_beside
+@_mjcf
+@_python
+@_day
+@click.option("--all", "every", is_flag=True, help="Look at every version: also changes that cancel out.")
+@click.option("--prereleases", is_flag=True, help="Whether pre-releases count.")
+@_fresh
+@allow_source
+@require_sandbox
+@_database
+def bisect(
+    environment: str | None, package: str, good: str, bad: str, beside: tuple[str, ...], mjcf: Path | None,
+    python: str | None, day: datetime.datetime | None, every: bool, prereleases: bool, fresh: bool,
+    allow_source: bool, require_sandbox: bool, database: Path,
+) -> int:  # fmt: skip
+    """Find the version of a package that changed ENVIRONMENT, over the versions that the index has."""
+    screen = Screen()
+    trust_options.check(screen, required=require_sandbox)
+    row = adhoc.release_row([f"{package}=={good}"], beside, day.date() if day else None)
+    file = adhoc.matrix("bisect", [row], [adhoc.environment_row(environment, mjcf)], python, source=allow_source)
+    with Store(database) as store:
+        resolver = Resolver(store, fresh=fresh)
+        with screen.stage("listing", 1) as done:
+            versions = bisecting.versions(
+                package, good, bad, file.matrix.python, day.date() if day else None, resolver,
+                prereleases=prereleases, source=allow_source,
+            )  # fmt: skip
+            done(f"{len(versions)} versions of {package}")
+        other = bisecting.moved(releases.expand(file)[0], package, versions[-1])
+        tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=300.0)
+        session = Session(file, tools, resolver, other)
+        search = bisecting.Search(session, package, versions, screen)
+        found = search.look_at_all() if every else search.halve()
+        address = _change_log(found)
+    _tell_bisection(found, address, screen)
+    return EXIT_COMPLETE
+
+
+def _change_log(found: Bisection) -> str:
+    """The address that the last version looked at has, or one before it: old metadata often has none."""
+    shown = (probe.shown for probe in reversed(found.probes) if probe.shown is not None)
+    return next(filter(None, (changelogs.address(each.release, found.package) for each in shown)), "")
+
+
+def _tell_bisection(found: Bisection, address: str, screen: Screen) -> None:
+    screen.table(
+        ("versions", "of them looked at", "behaviour"),
+        [(each.told, each.versions, each.behaviour[:12]) for each in found.classes],
+    )
+    for probe in found.skipped:
+        screen.note(f"skipped {found.package} {probe.version}: {probe.reason}")
+    for each in found.boundaries:
+        unknown = f", or in {', '.join(each.between)}, which could not be looked at" if each.between else ""
+        screen.note(f"changed between {found.package} {each.last} and {each.first}{unknown}")
+    if not found.boundaries:
+        screen.note(f"all {len(found.versions)} versions are the same but for rounding")
+    screen.note(
+        f"{len(found.probes)} of {len(found.versions)} versions looked at" + (f"; {address}" if address else "")
+    )
+
+
+@click.command()
+@click.argument("environment")
+@click.argument("older")
+@click.argument("newer")
+@_beside
+@_python
+@_day
+@_fresh
+@allow_source
+@require_sandbox
+@_database
+def blame(
+    environment: str, older: str, newer: str, beside: tuple[str, ...], python: str | None,
+    day: datetime.datetime | None, fresh: bool, allow_source: bool, require_sandbox: bool, database: Path,
+) -> int:  # fmt: skip
+    """Find the distribution that changed ENVIRONMENT between OLDER and NEWER.
+
+    Each is the id of a release in the database, or requirements such as 'mujoco==3.1.6'.
+    """
+    screen = Screen()
+    trust_options.check(screen, required=require_sandbox)
+    with Store(database) as store:
+        named = [adhoc.named(store, text, environment, beside, day.date() if day else None) for text in (older, newer)]
+        file = adhoc.matrix("blame", [each.row for each in named], [{"id": environment}], python, source=allow_source)
+        requests = releases.expand(file)
+        resolver = Resolver(store, fresh=fresh)
+        for request, each in zip(requests, named, strict=True):
+            if each.lock is not None:
+                resolver.give(request, each.lock)
+        ends = resolver.ends(requests)
+        locked = ends[0].lock.digest, ends[1].lock.digest
+        known = store.explanations.blamed(environment, *locked)
+        if known is None or fresh:
+            tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=300.0)
+            found = blaming.blame(Session(file, tools, resolver, requests[1]), requests[1], screen)
+            known = found.record
+            store.explanations.put_blame(environment, locked, known)
+            _tell_tried(found, screen)
+    _tell_blame(known, resolver.as_of, screen)
+    return EXIT_COMPLETE
+
+
+def _tell_tried(found: Blame, screen: Screen) -> None:
+    screen.table(
+        ("moved", "", "reason"),
+        [(", ".join(move.package for move in each.moved), str(each.answer), each.reason) for each in found.tried],
+    )
+
+
+def _tell_blame(known: BlameRecord, as_of: datetime.datetime | None, screen: Screen) -> None:
+    when = f" (as installed at {as_of:%Y-%m-%d %H:%M} UTC: --fresh asks the index again)" if as_of is not None else ""
+    screen.note(f"of {known.suspects} distributions that differ, what brings the change{when}:")
+    for told in known.blamed:
+        screen.note(f"  {told}")
+
+
+@click.command()
+@click.argument("older")
+@click.argument("newer")
+@_beside
+@click.option("--env", "identifiers", multiple=True, help="An environment; may be given again. Default: all of both.")
+@_mjcf
+@_python
+@_day
+@click.option("--check", is_flag=True, help="Exit with 1 when something changed or broke.")
+@allow_source
+@require_sandbox
+@_database
+@outputs.options
+def diff(
+    older: str, newer: str, beside: tuple[str, ...], identifiers: tuple[str, ...], mjcf: Path | None,
+    python: str | None, day: datetime.datetime | None, check: bool, allow_source: bool, require_sandbox: bool,
+    database: Path, **summaries: str | None,
+) -> int:  # fmt: skip
+    """Compare two releases without a matrix: OLDER and NEWER are requirements such as 'mujoco==3.1.6'.
+
+    An environment that the newer one calls otherwise is given as --env Reacher-v4=Reacher-v5.
+    """
+    wanted = Outputs.of(**summaries)
+    screen = Screen(quiet=wanted.takes_standard_output)
+    rows = [adhoc.release_row(text.split(), beside, day.date() if day else None) for text in (older, newer)]
+    rows = adhoc.told_apart(rows, identifiers)
+    environments = [adhoc.environment_row(each, None, rows[1]["id"]) for each in identifiers]
+    if mjcf is not None:
+        environments.append(adhoc.environment_row(None, mjcf))
+    with Store(database) as store:
+        found = environments or registries.shared(rows, python, Tools(
+            store=store, runner=Inline(), reporter=screen, timeout=300.0), source=allow_source)  # fmt: skip
+    file = adhoc.matrix(f"diff-{rows[0]['id']}-{rows[1]['id']}", rows, found, python, source=allow_source)
+    wishes = Wishes(database=database, check=check, require_sandbox=require_sandbox, outputs=wanted)
+    return running.run(file, wishes, screen)

@@ -1,0 +1,107 @@
+"""An audit that is ended from outside, at any stage and in any way: the same command makes it good."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Finished, descendants, dumpers, running, wait_until
+from tests.faults.conftest import Scene
+
+STAGES = {
+    "asking-the-index": "listing 1/1",
+    "resolving": "resolving 1/",
+    "building": "building 1/",
+    "probing": "probing 1/",
+    "filling-banks": "filling banks 1/",
+    "starting-to-dump": "filling banks 2/",
+    "dumping": "dumping 3/",
+    "comparing": "comparing 1/",
+    "looking-again": "(again)",
+    "explaining": "examining 1/",
+}
+"""What is printed when an audit is there. It goes on while it is hit: a little later will do as well."""
+
+
+def _hit(scene: Scene, shown: str, *, number: signal.Signals, group: bool, **environment: str) -> Finished:
+    """Send a signal when the text has been printed; wait until the whole family has ended."""
+    arguments = ("run", scene.matrix, "--db", scene.database)
+    with scene.program.started(*arguments, **environment) as harness:
+        harness.wait_for(shown)
+        family = descendants(harness.process.pid)
+        (os.killpg if group else os.kill)(harness.process.pid, number)
+        finished = harness.finish()
+        wait_until(lambda: not [pid for pid in family if running(pid)], f"{family} end with the harness")
+    return finished
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_control_c_while(scene: Scene, own_venvs_if_building: dict[str, str], stage: str) -> None:
+    environment = own_venvs_if_building
+    finished = _hit(scene, STAGES[stage], number=signal.SIGINT, group=True, **environment)
+    assert finished.code in (130, 0), finished.stderr  # 0: it was done before the signal came
+    if finished.code:
+        assert "interrupted; what was dumped is stored" in finished.sentence
+    scene.made_good(finished, **environment)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_killed_while(scene: Scene, own_venvs_if_building: dict[str, str], stage: str, shared_cache: Path) -> None:
+    environment = own_venvs_if_building
+    finished = _hit(scene, STAGES[stage], number=signal.SIGKILL, group=False, **environment)
+    assert finished.code == -signal.SIGKILL
+    assert "Traceback" not in finished.stderr
+    wait_until(lambda: not dumpers(shared_cache), "dumpers end with the harness")
+    scene.made_good(finished, **environment)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_ended_by(scene: Scene, number: signal.Signals) -> None:
+    """As a service manager does it, or a terminal that is closed."""
+    finished = _hit(scene, "dumping 2/", number=number, group=False)
+    assert finished.code == 130
+    assert "interrupted" in finished.sentence
+    scene.made_good(finished)
+
+
+def test_killed_again_and_again(scene: Scene) -> None:
+    """Each run gets a little further."""
+    for shown in ("probing 1/", "dumping 1/", "dumping 2/"):
+        before = scene.stored()
+        _hit(scene, shown, number=signal.SIGKILL, group=False)
+        assert before.items() <= scene.stored().items()
+    scene.made_good()
+
+
+def test_nobody_reads_what_is_printed(scene: Scene) -> None:
+    """As in `release-audit run … | head -1`."""
+    command = [sys.executable, "-m", "audit", "run", str(scene.matrix), "--db", str(scene.database)]
+    harness = subprocess.Popen(
+        command,
+        cwd=scene.folder,
+        env=scene.program.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert harness.stdout is not None
+    assert harness.stderr is not None
+    with harness.stdout, harness.stderr:
+        harness.stdout.readline()
+        harness.stdout.close()
+        told = harness.stderr.read()
+        assert harness.wait() in (0, 3)
+    assert b"Traceback" not in told, told
+    scene.made_good()
+
+
+@pytest.fixture
+def own_venvs_if_building(request: pytest.FixtureRequest, scene: Scene) -> dict[str, str]:
+    """Nothing is built where all virtualenvs are there."""
+    if request.node.callspec.params["stage"] != "building":
+        return {}
+    return {"RELEASE_AUDIT_CACHE": str(scene.folder / "cache")}

@@ -1,0 +1,274 @@
+"""A machine on a bad day: processes that vanish, disks that fill up, an index that is away, a clock that jumps."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.conftest import CHAOS, SPRING, dumpers, release, rows, running, wait_until, write_matrix
+from tests.faults.conftest import SMALL, STEADY, Scene
+from tests.package_index import PackageIndex, serving
+
+# Processes
+
+
+def _named(parent: int, *names: str) -> list[int]:
+    """Processes below one whose command line holds one of the names."""
+    below = psutil.Process(parent).children(recursive=True)
+    return [each.pid for each in below if any(name in " ".join(_command(each)) for name in names)]
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
+
+
+@pytest.fixture
+def held(scene: Scene) -> Scene:
+    """Steady releases and one that is slow, so that the audit is at its dumps when the test comes."""
+    versions = [*STEADY, "1.17"]
+    write_matrix(scene.matrix, list(map(release, versions)), [CHAOS, SPRING], **SMALL)
+    return scene
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_dumper_is_killed(held: Scene, shared_cache: Path, times: int) -> None:
+    """Once, and it is tried again; each time, and the cell has failed."""
+    with held.program.started("run", held.matrix, "--db", held.database) as harness:
+        harness.wait_for("dumping 8/")
+        for _ in range(times):
+            wait_until(lambda: dumpers(shared_cache), "the slow one runs")
+            hit = dumpers(shared_cache)
+            for pid in hit:
+                os.kill(pid, signal.SIGKILL)
+            wait_until(partial(_gone, hit), "it is gone")
+        finished = harness.finish()
+    assert finished.code == 0
+    failed = rows(held.database, "SELECT subject, status FROM failures")
+    assert failed == ([] if times == 1 else [("tinysim-1.17/Spring", "crashed")])
+    held.made_good(finished)
+
+
+@pytest.mark.parametrize("name", ["ray::_Worker", "raylet", "gcs_server"])
+def test_a_part_of_ray_is_killed(held: Scene, name: str) -> None:
+    with held.program.started("run", held.matrix, "--db", held.database) as harness:
+        harness.wait_for("dumping 8/")
+        wait_until(lambda: _named(harness.process.pid, name), f"{name} runs")
+        for pid in _named(harness.process.pid, name):
+            os.kill(pid, signal.SIGKILL)
+        finished = harness.finish()
+    assert finished.code in (0, 3), finished.stderr
+    assert "Traceback" not in finished.stdout + finished.stderr
+    if finished.code == 3:
+        assert "lost" in finished.stdout + finished.stderr
+    assert rows(held.database, "SELECT * FROM changes WHERE newer LIKE '%1.17' AND older LIKE '%1.0'") == []
+    held.made_good(finished)
+
+
+def _gone(processes: list[int]) -> bool:
+    return not any(running(pid) for pid in processes)
+
+
+# Disks
+
+
+@contextmanager
+def small_disk(place: Path, size: str) -> Iterator[None]:
+    """A disk of that size at the place; a filesystem in memory, which only root can mount."""
+    place.mkdir(parents=True, exist_ok=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"no disk can be mounted here: {mounted.stderr.decode().strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@pytest.mark.parametrize("size", ["64k", "800k", "1600k"])
+def test_the_disk_of_the_results_is_full(scene: Scene, size: str) -> None:
+    with small_disk(scene.database.parent, size):
+        finished = scene.run()
+        assert finished.code == 3, finished.stdout
+        assert "disk is full" in finished.sentence or "No space left" in finished.sentence
+    shutil.rmtree(scene.database.parent, ignore_errors=True)
+    scene.made_good()
+
+
+def test_the_disk_of_the_results_fills_up_and_is_emptied(scene: Scene) -> None:
+    """What was stored before it was full is there, and used."""
+    with small_disk(scene.database.parent, "6m"):
+        (scene.database.parent / "ballast").write_bytes(b"0" * (4 * 2**20))
+        finished = scene.run()
+        (scene.database.parent / "ballast").unlink()
+        if finished.code == 0:
+            pytest.fail("the disk was not full: make it smaller")
+        assert finished.code == 3
+        scene.made_good(finished)
+
+
+def test_the_disk_of_the_virtualenvs_is_full(scene: Scene) -> None:
+    cache = scene.folder / "cache"
+    with small_disk(cache, "2m"):
+        finished = scene.run(RELEASE_AUDIT_CACHE=str(cache), UV_LINK_MODE="copy")
+        assert finished.code == 3
+        told = finished.stdout + finished.stderr
+        assert "disk-full" in told or "No space left" in told
+        assert "Traceback" not in told
+    scene.made_good()
+
+
+# The clock
+
+
+@pytest.fixture(scope="module")
+def clock() -> Iterator[Clock]:
+    """A clock that can be set while a program runs, for wall time and not for durations."""
+    library = next(Path("/usr/lib").rglob("libfaketime.so.1"), None)
+    if library is None:
+        pytest.skip("libfaketime is not installed: `make test-faults` installs it where it may")
+    with tempfile.TemporaryDirectory() as folder:
+        yield Clock(library=library, setting=Path(folder) / "clock")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """Where the library reads how far the clock is off."""
+
+    library: Path
+    setting: Path
+
+    def set(self, off: str) -> dict[str, str]:
+        self.setting.write_text(off, encoding="utf-8")
+        return {
+            "LD_PRELOAD": str(self.library),
+            "FAKETIME_TIMESTAMP_FILE": str(self.setting),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+
+
+def test_the_clock_is_set_back_between_runs(scene: Scene, clock: Clock) -> None:
+    """The last run is the latest, whatever its clock said."""
+    scene.made_good()
+    fewer = [release(version) for version in STEADY[:2]]
+    write_matrix(scene.matrix, fewer, [SPRING, CHAOS], **SMALL)
+    finished = scene.run(**clock.set("-400d"))
+    assert finished.code == 0, finished.stdout + finished.stderr
+    assert {row[2:4] for row in scene.result()} == {("tinysim-1.0", "tinysim-1.2")}
+    write_matrix(scene.matrix, list(map(release, STEADY)), [SPRING, CHAOS], **SMALL)
+    scene.made_good()
+
+
+@pytest.mark.parametrize("off", ["+300d", "-300d"])
+def test_the_clock_jumps_during_a_run(held: Scene, clock: Clock, off: str) -> None:
+    with held.program.started("run", held.matrix, "--db", held.database, **clock.set("+0")) as harness:
+        harness.wait_for("dumping 4/")
+        clock.set(off)
+        finished = harness.finish()
+    assert finished.code == 0, finished.stdout + finished.stderr
+    assert held.result() == held.undisturbed
+    ((seconds,),) = rows(held.database, "SELECT max(seconds) FROM dumps")
+    assert 0 <= seconds < 300
+    held.made_good(finished)
+
+
+# The index
+
+
+@dataclass(kw_only=True)
+class Moody(PackageIndex):
+    """An index that gives wheels of another content than it says."""
+
+    spoilt: str = ""
+    """``short``: cut off in the middle; ``other``: of the right length, with other bytes."""
+
+    def answer(self, path: str) -> tuple[str, bytes] | None:
+        found = super().answer(path)
+        if found is None or not path.startswith("/files/tinysim") or not self.spoilt:
+            return found
+        kind, content = found
+        return kind, content[: len(content) // 2] if self.spoilt == "short" else content[:-4] + b"oops"
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Moody:
+    """The steady versions, and what they depend on."""
+    folder = tmp_path / "published"
+    folder.mkdir()
+    found = Moody(folder=folder)
+    day = datetime.date(2026, 1, 1)
+    for version in STEADY:
+        found.publish(version, version, day)
+    found.publish_dependency("1.0", day)
+    return found
+
+
+def _through(index: Moody, scene: Scene) -> dict[str, str]:
+    """Wheels of the simulator come from this index, and nothing of it is remembered from before."""
+    return {
+        "UV_FIND_LINKS": "",
+        "UV_INDEX": f"{index.address}/simple",
+        "UV_HTTP_RETRIES": "0",
+        "UV_HTTP_TIMEOUT": "5",
+        "UV_CACHE_DIR": str(scene.folder / "uv"),
+        "RELEASE_AUDIT_CACHE": str(scene.folder / "cache"),
+    }
+
+
+def test_the_index_goes_away_between_locks_and_wheels(scene: Scene, index: Moody) -> None:
+    with serving(index):
+        environment = _through(index, scene)
+        with scene.program.started("run", scene.matrix, "--db", scene.database, **environment) as harness:
+            harness.wait_for("resolving 3/")
+            os.kill(harness.process.pid, signal.SIGKILL)
+            harness.finish()
+        shutil.rmtree(scene.folder / "uv")
+    away = scene.run(**environment)
+    assert away.code == 3, away.stdout + away.stderr
+    assert "cannot be reached" in away.stderr or "unreachable" in away.stdout
+    assert rows(scene.database, "SELECT count(*) FROM internal.dumps") == [(0,)]
+    scene.made_good(away)
+
+
+@pytest.mark.parametrize("spoilt", ["short", "other"])
+def test_the_index_gives_other_wheels_than_it_says(scene: Scene, index: Moody, spoilt: str) -> None:
+    """Nothing of them is installed, and nothing is remembered of it."""
+    with serving(index):
+        environment = _through(index, scene)
+        index.spoilt = spoilt
+        finished = scene.run(**environment)
+        told = finished.stdout + finished.stderr
+        assert finished.code == 3, told
+        assert "Traceback" not in told
+        assert not list((scene.folder / "cache").glob("venvs/*/lib/*/site-packages/tinysim"))
+        index.spoilt = ""
+        scene.made_good(finished, **environment)
+
+
+def test_the_index_no_longer_has_a_release(scene: Scene, index: Moody) -> None:
+    with serving(index):
+        environment = _through(index, scene)
+        gone = index.uploaded.pop("tinysim-1.2-py3-none-any.whl")
+        finished = scene.run(**environment)
+        assert finished.code == 0, finished.stdout + finished.stderr
+        ((status, reason),) = rows(scene.database, "SELECT status, reason FROM failures")
+        assert status == "unresolved"
+        assert "1.2" in reason
+        index.uploaded["tinysim-1.2-py3-none-any.whl"] = gone
+        shutil.rmtree(scene.folder / "uv")
+        scene.made_good(finished, **environment)

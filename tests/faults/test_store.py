@@ -1,0 +1,134 @@
+"""A store that is old, new, damaged, in use, or has lost files."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from audit.storage import migrating
+from tests.conftest import SPRING, release, rows, wait_until, write_matrix
+from tests.faults.conftest import Scene
+
+
+def test_two_audits_on_one_store(scene: Scene) -> None:
+    with scene.program.started("run", scene.matrix, "--db", scene.database) as first:
+        first.wait_for("probing 1/")
+        second = scene.run()
+        finished = first.finish()
+    assert finished.code == 0
+    assert second.code == 3
+    assert f"in use by process {first.process.pid}" in second.sentence
+    assert scene.result() == scene.undisturbed
+    scene.made_good(finished)
+
+
+def test_a_store_of_an_older_version(scene: Scene) -> None:
+    scene.database.parent.mkdir()
+    with duckdb.connect(str(scene.database)) as connection:
+        connection.execute(migrating.migrations()[1].read_text(encoding="utf-8"))
+        connection.execute("CREATE TABLE internal.migrations (number INTEGER)")
+        connection.execute("INSERT INTO internal.migrations VALUES (1)")
+        connection.execute("INSERT INTO internal.locks VALUES ('old', 'kept')")
+    scene.made_good()
+    assert rows(scene.database, "SELECT text FROM internal.locks WHERE lock_digest = 'old'") == [("kept",)]
+
+
+def test_a_store_of_a_newer_version(scene: Scene) -> None:
+    scene.made_good()
+    with duckdb.connect(str(scene.database)) as connection:
+        connection.execute("INSERT INTO internal.migrations VALUES (999)")
+    bytes_before = scene.database.read_bytes()
+    finished = scene.run()
+    assert finished.code == 3
+    assert "was written by another version of release-audit (schema 999" in finished.sentence
+    assert scene.database.read_bytes() == bytes_before
+    with duckdb.connect(str(scene.database)) as connection:
+        connection.execute("DELETE FROM internal.migrations WHERE number = 999")
+    scene.made_good()
+
+
+def test_a_file_that_is_no_store(scene: Scene) -> None:
+    scene.database.parent.mkdir()
+    scene.database.write_bytes(b"a letter to somebody" * 1000)
+    finished = scene.run()
+    assert finished.code == 3
+    assert "cannot be used as a database" in finished.sentence
+    assert scene.database.read_bytes() == b"a letter to somebody" * 1000
+    scene.database.unlink()
+    scene.made_good()
+
+
+def test_a_store_that_was_cut_short(scene: Scene) -> None:
+    scene.made_good()
+    os.truncate(scene.database, scene.database.stat().st_size // 2)
+    finished = scene.run()
+    assert finished.code == 3
+    assert "cannot be used as a database" in finished.sentence
+    scene.database.unlink()
+    scene.made_good()
+
+
+def _arrays(scene: Scene, suffix: str) -> list[Path]:
+    return sorted((scene.database.parent / "arrays").rglob(f"*{suffix}"))
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".stimulus.npz", ".bank.npz"])
+def test_files_that_are_gone(scene: Scene, suffix: str) -> None:
+    scene.made_good()
+    for path in _arrays(scene, suffix):
+        path.unlink()
+    again = scene.run()
+    assert again.code == 0, again.stdout + again.stderr
+    assert scene.result() == scene.undisturbed
+
+
+def test_arrays_that_are_damaged(scene: Scene) -> None:
+    """They are noticed when they are read, which is when something new is compared with them."""
+    scene.made_good()
+    for path in _arrays(scene, ".npy"):
+        path.write_bytes(path.read_bytes()[:-8] + b"12345678")
+    with duckdb.connect(str(scene.database)) as connection:
+        connection.execute("DELETE FROM internal.comparisons")
+    codes = []
+    for _ in range(len(_arrays(scene, ".npy"))):
+        finished = scene.run()
+        codes.append(finished.code)
+        if finished.code == 0:
+            break
+        assert "is missing or damaged: run the same command again" in finished.sentence
+    assert codes[-1] == 0
+    assert scene.result() == scene.undisturbed
+
+
+def test_a_folder_that_cannot_be_written(scene: Scene) -> None:
+    scene.database.parent.write_text("a file, and no folder", encoding="utf-8")
+    finished = scene.run()
+    assert finished.code == 3
+    assert str(scene.database.name) in finished.sentence or "results" in finished.sentence
+    scene.database.parent.unlink()
+    scene.made_good()
+
+
+def test_a_reader_holds_the_store(scene: Scene) -> None:
+    """Somebody has it open in DuckDB's own shell."""
+    scene.made_good()
+    with duckdb.connect(str(scene.database), read_only=True):
+        finished = scene.run()
+    assert finished.code == 3
+    assert f"in use by process {os.getpid()}" in finished.sentence
+    scene.made_good()
+
+
+def test_a_run_that_never_finished_is_not_shown(scene: Scene) -> None:
+    scene.made_good()
+    more = write_matrix(scene.folder / "more.yaml", [release("1.0"), release("1.8")], [SPRING], name="steady")
+    with scene.program.started("run", more, "--db", scene.database) as harness:
+        harness.wait_for("dumping 2/")
+        os.kill(harness.process.pid, signal.SIGKILL)
+        harness.finish()
+    wait_until(lambda: scene.result() == scene.undisturbed, "the finished run is shown", within=5)
+    assert rows(scene.database, "SELECT count(*) FROM internal.runs WHERE finished IS NULL") == [(1,)]

@@ -1,0 +1,210 @@
+"""Audits in a loop while processes are killed at random: nothing leaks, nothing is lost, no verdict is wrong.
+
+``make soak`` runs it for an hour. Each round is an audit on one of two stores: a fresh one, or that of the last round
+with a release more or less. A round may be left alone, interrupted, killed, or lose a dumper or a part of Ray. After
+each disturbed round the same command is run undisturbed, and what it says is held against a reference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests import tinysim
+from tests.conftest import CHAOS, SPRING, pairs, release, rows, write_matrix
+from tests.faults.conftest import SMALL, STEADY
+
+LARGEST_GROWTH = 1.10
+"""Of the driver's memory, the last quarter of the undisturbed rounds over the first."""
+
+_LOOK_SECONDS = 0.05
+_LONGEST_ROUND_SECONDS = 180.0
+
+DISTURBANCES = ("nothing", "interrupt", "kill", "kill-dumper", "kill-worker", "kill-raylet")
+
+
+@dataclass(kw_only=True)
+class Soak:
+    """What has been seen so far."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    choose: random.Random
+    reference: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
+    rounds: Counter[str] = field(default_factory=Counter)
+    codes: Counter[int] = field(default_factory=Counter)
+    memory: list[int] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def round(self, number: int) -> None:
+        """One audit, disturbed or not; then the same again, undisturbed, until it is as it should be."""
+        count = self.choose.choice((2, 3))
+        matrix = self._matrix(count)
+        database = self.folder / f"store-{self.choose.choice('ab')}" / "audit.duckdb"
+        if self.choose.random() < 0.25:
+            shutil.rmtree(database.parent, ignore_errors=True)
+        kind = self.choose.choice(DISTURBANCES)
+        before = _stored(database)
+        code = self._run(matrix, database, kind)
+        self.rounds[kind] += 1
+        self.codes[code] += 1
+        self._expect(before.items() <= _stored(database).items(), number, f"{kind}: a row was lost")
+        if kind != "nothing" or code:
+            code = self._run(matrix, database, "nothing")
+        self._expect(code == 0, number, f"after {kind}: exit code {code}")
+        found = pairs(database, matrix.stem)
+        self._expect(found == self.reference.setdefault(count, found), number, f"after {kind}: another result")
+        left = self._left_behind()
+        self._expect(not left, number, f"after {kind}: left behind {left}")
+
+    def _matrix(self, count: int) -> Path:
+        path = self.folder / f"soak-{count}.yaml"
+        return write_matrix(path, list(map(release, STEADY[:count])), [SPRING, CHAOS], **SMALL)
+
+    def _run(self, matrix: Path, database: Path, kind: str) -> int:
+        command = [sys.executable, "-m", "audit", "run", str(matrix), "--db", str(database)]
+        with (self.folder / "output").open("ab") as output:
+            process = subprocess.Popen(
+                command, env=dict(self.environment), stdout=output, stderr=output, start_new_session=True
+            )
+        with _disturbed(process.pid, kind, self.choose.uniform(0.5, 9.0)), _measured(process.pid) as peak:
+            code = process.wait(_LONGEST_ROUND_SECONDS)
+        if kind == "nothing":
+            self.memory.append(peak[0])
+        return code
+
+    def _left_behind(self) -> list[str]:
+        """Processes of the program or of its virtualenvs that are still there a few seconds later."""
+        deadline = time.monotonic() + 10
+        while (found := _own(str(self.folder))) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return found
+
+    def _expect(self, holds: bool, number: int, what: str) -> None:
+        if not holds:
+            self.faults.append(f"round {number}: {what}")
+
+    @property
+    def growth(self) -> float:
+        """Of the driver's memory: its median in the last quarter over that in the first."""
+        quarter = max(1, len(self.memory) // 4)
+        first, last = sorted(self.memory[:quarter]), sorted(self.memory[-quarter:])
+        return last[len(last) // 2] / first[len(first) // 2]
+
+
+@contextmanager
+def _disturbed(parent: int, kind: str, after: float) -> Iterator[None]:
+    """Do it to the process, or to one below it, after so many seconds."""
+
+    def strike() -> None:
+        targets = {"kill-dumper": "dumper/__main__.py", "kill-worker": "ray::_Worker", "kill-raylet": "raylet/raylet"}
+        try:
+            if kind in targets:
+                for process in psutil.Process(parent).children(recursive=True):
+                    if targets[kind] in " ".join(process.cmdline()):
+                        process.kill()
+                        return
+            elif kind != "nothing":
+                os.kill(parent, signal.SIGINT if kind == "interrupt" else signal.SIGKILL)
+        except (psutil.Error, ProcessLookupError):
+            pass  # it was quicker
+
+    timer = threading.Timer(after, strike)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def _measured(pid: int) -> Iterator[list[int]]:
+    """The largest memory of a process while it runs, in bytes."""
+    peak, ended = [0], threading.Event()
+
+    def look() -> None:
+        while not ended.wait(_LOOK_SECONDS):
+            try:
+                peak[0] = max(peak[0], psutil.Process(pid).memory_info().rss)
+            except psutil.Error:
+                return
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _own(place: str) -> list[str]:
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        command = " ".join(process.info["cmdline"] or ())
+        if process.info["status"] != psutil.STATUS_ZOMBIE and place in command and process.pid != os.getpid():
+            found.append(command[:120])
+    return found
+
+
+def _stored(database: Path) -> dict[str, str]:
+    if not database.is_file():
+        return {}
+    try:
+        return dict(rows(database, "SELECT cell_key, behaviour FROM internal.dumps WHERE behaviour IS NOT NULL"))
+    except Exception as error:  # it was killed before its tables were there
+        return {} if "does not exist" in str(error) else {"": str(error)}
+
+
+def main() -> None:
+    """Soak for a while, tell every minute, exit with 1 where anything was wrong."""
+    parser = argparse.ArgumentParser(prog="soak", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3600.0)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="release-audit-soak-") as name:
+        folder = Path(name)
+        (folder / "wheels").mkdir()
+        tinysim.build(folder / "wheels")
+        own = {"UV_FIND_LINKS": str(folder / "wheels"), "RELEASE_AUDIT_CACHE": str(folder / "cache")}
+        soak = Soak(folder=folder, environment={**os.environ, **own}, choose=random.Random(arguments.seed))
+        began = told = time.monotonic()
+        number = 0
+        while time.monotonic() - began < arguments.seconds:
+            soak.round(number)
+            number += 1
+            if time.monotonic() - told > 60 or soak.faults:
+                told = time.monotonic()
+                _say(f"{told - began:5.0f} s  {number} rounds  {len(soak.faults)} faults")
+                for fault in soak.faults[-3:]:
+                    _say(f"  {fault}")
+        _say(f"{number} rounds: {dict(soak.rounds)}; exit codes {dict(soak.codes)}")
+        _say(f"the driver's memory grew by a factor of {soak.growth:.3f} (at most {LARGEST_GROWTH})")
+        for fault in soak.faults:
+            _say(fault)
+    sys.exit(bool(soak.faults) or soak.growth > LARGEST_GROWTH)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""A source distribution is built only where that is allowed, and then without network, credentials or a way out."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from audit.asked.releases import ReleaseRequest
+from audit.dumps import protections
+from audit.failures import Failure
+from audit.installing import locks, venvs
+from audit.installing.locks import Release
+from audit.installing.venvs import Recipe
+
+BACKEND = """
+import json, os, socket, zipfile
+
+INFO = "tinysource-1.0.dist-info"
+
+
+def tried(function):
+    try:
+        return repr(function())
+    except Exception as error:
+        return type(error).__name__
+
+
+def build_wheel(folder, settings=None, metadata=None):
+    seen = {
+        "variables": sorted(key for key, value in os.environ.items() if "s3cret" in value),
+        "connected": tried(lambda: socket.create_connection(("127.0.0.1", PORT), 5)),
+        "wrote": tried(lambda: open(os.path.join("HOME_FOLDER", "owned-by-a-build"), "w")),
+    }
+    name = "tinysource-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
+        wheel.writestr("tinysource.json", json.dumps(seen))
+        wheel.writestr(INFO + "/METADATA", "Metadata-Version: 2.1\\nName: tinysource\\nVersion: 1.0\\n")
+        wheel.writestr(INFO + "/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(INFO + "/RECORD", "")
+    return name
+"""
+
+
+def write_sdist(folder: Path, port: int) -> None:
+    files = {
+        "PKG-INFO": "Metadata-Version: 2.1\nName: tinysource\nVersion: 1.0\n",
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+        "backend.py": BACKEND.replace("PORT", str(port)).replace("HOME_FOLDER", str(Path.home())),
+    }
+    with tarfile.open(folder / "tinysource-1.0.tar.gz", "w:gz") as archive:
+        for name, text in files.items():
+            info = tarfile.TarInfo(f"tinysource-1.0/{name}")
+            info.size = len(text.encode())
+            archive.addfile(info, io.BytesIO(text.encode()))
+
+
+def request(*source: str) -> ReleaseRequest:
+    return ReleaseRequest(
+        id="r", requires=("tinysource==1.0",), pins=(), python="3.11", exclude_newer=None, series="", source=source
+    )
+
+
+@pytest.fixture
+def listener(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> socket.socket:
+    """Somebody who could be called, a source distribution that does, and a secret for it to find."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.settimeout(0.1)
+    (tmp_path / "sources").mkdir()
+    write_sdist(tmp_path / "sources", int(listening.getsockname()[1]))
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "sources"))
+    monkeypatch.setenv("UV_INDEX_PRIVATE_PASSWORD", "s3cret")
+    monkeypatch.setenv("CLOUD_TOKEN", "s3cret")
+    return listening
+
+
+def test_nothing_is_built_unless_it_is_allowed(listener: socket.socket) -> None:
+    with listener:
+        found = locks.resolve(request())
+    assert isinstance(found, Failure)
+    assert found.status == "unresolved"
+    assert "runs its uploader's code when it is built" in found.reason
+    assert "`source: true`" in found.reason
+    assert "--allow-source" in found.reason
+
+
+@pytest.mark.parametrize("source", ["tinysource", ":all:"])
+def test_what_is_built_is_confined(listener: socket.socket, own_cache: Path, source: str) -> None:
+    owned = Path.home() / "owned-by-a-build"
+    try:
+        release = locks.resolve(request(source))
+        assert isinstance(release, Release), release
+        assert release.lock.packages == (("tinysource", "1.0"),)
+        assert venvs.ensure(Recipe.of(release), "r") is None
+        (file,) = Recipe.of(release).folder.glob("lib/python*/site-packages/tinysource.json")
+        seen = json.loads(file.read_text())
+        (builds,) = [each for each in protections.all_here() if each.name == "builds"]
+        if not builds.on:
+            assert "credentials" in builds.told
+            return
+        assert seen["variables"] == []
+        assert seen["connected"] == "ConnectionRefusedError"
+        assert seen["wrote"] in ("OSError", "PermissionError", "FileNotFoundError")
+        assert not owned.exists()
+        with pytest.raises(TimeoutError):
+            listener.accept()
+    finally:
+        listener.close()
+        owned.unlink(missing_ok=True)
+
+
+def test_what_may_be_built_is_part_of_the_key(listener: socket.socket) -> None:
+    with listener:
+        one, other = locks.resolve(request("tinysource")), locks.resolve(request(":all:"))
+    assert isinstance(one, Release)
+    assert isinstance(other, Release)
+    assert one.key != other.key

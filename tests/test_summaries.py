@@ -1,0 +1,146 @@
+"""Summaries for machines: each form holds what is new, accepted and missing, and text of packages stays text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from audit.errors import UsageError
+from audit.nights.standings import NotAudited
+from audit.reports.summaries import as_json, junit, markdown, plain
+from audit.reports.summaries.outputs import Outputs
+from audit.reports.summaries.value import AuditSummary
+from audit.storage.records import NightChange
+from tests.conftest import SPRING, Program, release, write_matrix
+
+NASTY = '<script>alert(1)</script> | `code` \x1b[31mred\x00 ]]> & "quoted" [a](http://x) @everyone *bold*\nnext'
+
+CHANGE = NightChange(environment="E", older="a-1", newer="a-2", verdict="changed", standing="new", reason="far apart")
+SUMMARY = AuditSummary(
+    matrix="m",
+    night="2026-11-18",
+    exit_code=1,
+    run_id="r",
+    news=("a 2", "numpy 1 → 2 under a-1"),
+    releases=3,
+    changes=(
+        CHANGE,
+        replace(CHANGE, environment="F", standing="waived", waiver="fine (ada, until 2027-01-01)"),
+        replace(CHANGE, environment="G", standing="known"),
+    ),
+    not_audited=(NotAudited(subject="a-3", status="unbuilt", reason="no wheel"),),
+    notes=("a 4 has been yanked",),
+)
+
+
+def nasty() -> AuditSummary:
+    change = replace(CHANGE, reason=NASTY, environment=NASTY)
+    return replace(SUMMARY, changes=(change,), notes=(NASTY,), news=(NASTY,))
+
+
+def test_lines_tell_what_is_urgent_first() -> None:
+    told = plain.lines(SUMMARY)
+    assert told[0] == "m, night of 2026-11-18: 1 new change, 1 change accepted, 1 could not be audited"
+    order = ["new releases:", "new changes:", "accepted changes:", "could not be audited:", "notes:"]
+    assert [line for line in told if line in order] == order
+    assert "  E: a-1 → a-2: changed: far apart" in told
+    assert "\x1b" not in plain.text(nasty())
+
+
+def test_a_quiet_night_is_quiet() -> None:
+    quiet = AuditSummary(matrix="m", night="2026-11-18", exit_code=0)
+    assert quiet.is_quiet
+    assert quiet.headline == "Nothing new"
+    assert not replace(quiet, trouble="no index", exit_code=3).is_quiet
+    assert not replace(quiet, notes=("yanked",)).is_quiet
+
+
+def test_markdown_has_a_table_for_each_kind() -> None:
+    text = markdown.render([SUMMARY])
+    assert "### New changes\n\n| environment | older | newer | verdict | reason |\n|---|---|---|---|---|\n" in text
+    assert r"| E | a\-1 | a\-2 | changed | far apart |" in text
+    assert "### Accepted changes" in text
+    assert "### Could not be audited" in text
+    assert "Known already: 1." in text
+
+
+def test_nothing_in_markdown_is_markup_but_its_own() -> None:
+    text = markdown.render([nasty()])
+    for raw in ("<script", "\x1b", "\x00", "[a](", "@everyone", "*bold*", "`code`", "http://"):
+        assert raw not in text
+    rows = [line for line in text.splitlines() if line.startswith("| &lt;script")]
+    assert len(rows) == 1
+    assert rows[0].replace(r"\|", "").count("|") == 6, "no cell is broken in two"
+
+
+def test_json_is_json_with_a_list_for_each_standing() -> None:
+    (told,) = json.loads(as_json.render([SUMMARY]))["audits"]
+    assert [len(told[standing]) for standing in ("new", "waived", "known")] == [1, 1, 1]
+    assert told["new"][0]["environment"] == "E"
+    assert told["waived"][0]["waiver"] == "fine (ada, until 2027-01-01)"
+    assert told["not_audited"] == [{"subject": "a-3", "status": "unbuilt", "reason": "no wheel"}]
+    assert (told["exit_code"], told["news"]) == (1, ["a 2", "numpy 1 → 2 under a-1"])
+    assert json.loads(as_json.render([nasty()]))["audits"][0]["new"][0]["reason"] == NASTY
+
+
+def test_junit_fails_for_what_is_new_and_skips_what_is_accepted() -> None:
+    (suite,) = ElementTree.fromstring(junit.render([SUMMARY]))
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors"), suite.get("skipped")) == (
+        "5",
+        "1",
+        "0",
+        "2",
+    )
+    (failed,) = suite.findall("testcase[failure]")
+    assert (failed.get("classname"), failed.get("name")) == ("m.E", "a-1 → a-2")
+    assert failed[0].get("message") == "changed: far apart"
+
+
+def test_junit_of_an_audit_that_is_not_complete_is_an_error() -> None:
+    (suite,) = ElementTree.fromstring(junit.render([replace(SUMMARY, exit_code=3, changes=(), trouble="no index")]))
+    assert suite.get("errors") == "1"
+
+
+def test_junit_is_xml_whatever_packages_say() -> None:
+    (suite,) = ElementTree.fromstring(junit.render([nasty()]))
+    message = suite.findall("testcase/failure")[0].get("message")
+    assert message is not None
+    assert "<script>alert(1)</script>" in message
+
+
+def test_two_summaries_do_not_share_standard_output() -> None:
+    assert Outputs.of(json="-", markdown="f.md", junit=None).takes_standard_output
+    with pytest.raises(UsageError, match="only one summary"):
+        Outputs.of(json="-", markdown="-")
+
+
+def test_a_matrix_is_not_taken_for_the_file_to_write(release_audit: Program, tmp_path: Path) -> None:
+    matrix = write_matrix(tmp_path / "m.yaml", [release("1.0")], [SPRING])
+    before = matrix.read_text()
+    refused = release_audit("run", "--json", "m.yaml")
+    assert refused.code == 2
+    assert "put --json last" in refused.sentence
+    assert matrix.read_text() == before
+
+
+def test_a_run_is_summarised_too(release_audit: Program, tmp_path: Path) -> None:
+    """What is new in it, what is accepted, what is missing; a waiver also holds for ``--check``."""
+    matrix = write_matrix(tmp_path / "m.yaml", [release(v) for v in ("1.0", "1.3", "1.98")], [SPRING])
+    arguments = ("run", matrix, "--check", "--no-explain", "--junit=m.xml", "--json")
+    done = release_audit(*arguments)
+    assert done.code == 1
+    (told,) = json.loads(done.stdout)["audits"]
+    assert [(each["older"], each["newer"]) for each in told["new"]] == [("tinysim-1.0", "tinysim-1.3")]
+    assert [each["subject"] for each in told["not_audited"]] == ["tinysim-1.98"]
+    assert ElementTree.fromstring((tmp_path / "m.xml").read_text())[0].get("failures") == "1"
+    waiver = {"environment": "*", "older": "*1.0", "newer": "*1.3", "reason": "r", "who": "w", "until": "2999-01-01"}
+    (tmp_path / "waivers.yaml").write_text(json.dumps({"waivers": [waiver]}))
+    again = release_audit(*arguments)
+    assert again.code == 0
+    (told,) = json.loads(again.stdout)["audits"]
+    assert (told["new"], len(told["known"])) == ([], 1)
+    assert told["known"][0]["waiver"] == "r (w, until 2999-01-01)"
