@@ -125,6 +125,17 @@ def test_neither_yanked_nor_pre_releases_are_looked_at(everything: Finished) -> 
     assert found.looked_at == found.listed == len(tinychain.listed()) == 36
 
 
+def test_sources_are_looked_at_where_building_is_allowed(desk: Desk) -> None:
+    """Listing them runs nothing of theirs: both fail as soon as somebody does."""
+    asked = ("--package", "tinychain", "--good", "0.6", "--bad", "0.13", "--all", "--allow-source")
+    found = Found.of(desk.program(*desk.command("bisect", "Damped", *asked), **ONLINE))
+    assert found.looked_at == found.listed == len(between("0.6", "0.13")) + len(tinychain.SOURCES)
+    assert list(found.skipped) == list(tinychain.SOURCES)
+    for version in tinychain.SOURCES:
+        assert tinychain.GAPS[version].said in found.skipped[version]
+    assert found.boundaries == [("0.12", "0.13", ())]
+
+
 def test_the_change_logs_address_is_told_though_the_good_version_does_not_have_it(everything: Finished) -> None:
     assert Found.of(everything).address == tinychain.CHANGE_LOG
 

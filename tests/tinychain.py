@@ -235,7 +235,7 @@ def build(folder: Path) -> Path:
     chain, maths, glue, gymnasium = (place / name for name in ("tinychain", "tinymath", "tinyglue", "gymnasium"))
     for each in (chain, maths, glue, gymnasium):
         each.mkdir(parents=True)
-    for version in [*listed(prereleases=True), YANKED]:
+    for version in [*listed(prereleases=True), *SOURCES, YANKED]:
         _write_chain(chain, version)
     for version, source in MATHS.items():
         tinysim.write_wheel(maths, "tinymath", version, {"tinymath/__init__.py": source}, ("numpy<2.4",))
@@ -319,7 +319,7 @@ def _write_chain(folder: Path, version: str) -> None:
         requires[0] += f"\nProject-URL: Change Log, {CHANGE_LOG}"  # the next line of the wheel's headers
     if number >= _number(GLUED):
         requires.append("tinyglue")
-    if version in ("0.7", "0.11"):
+    if version in SOURCES:
         # From format 2.2 on, what an unbuilt distribution says of itself is believed, and it is built only when used.
         _write_sdist(folder, version, "2.2" if version == "0.7" else "2.1", requires)
         return
