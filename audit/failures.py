@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from audit.installing.uv import Answer
 
-INFRASTRUCTURE = frozenset({"unreachable", "disk-full", "worker-lost", "no-python"})
+INFRASTRUCTURE = frozenset({"unreachable", "disk-full", "worker-lost", "no-python", "no-sandbox"})
 """Statuses that say nothing about the package. An audit that has one of these is not complete."""
 
 _CONTROL = re.compile(
@@ -51,7 +51,9 @@ def printable(text: str) -> str:
 
 def uv_failure(subject: str, stage: str, status: str, answer: Answer, seconds: float) -> Failure:
     """A failed call of uv as a value. What is not the packages' fault has a status of its own."""
-    if answer.unreachable or answer.full_disk:
+    if not answer.launched:
+        status = "no-sandbox"
+    elif answer.unreachable or answer.full_disk:
         status = "unreachable" if answer.unreachable else "disk-full"
     return Failure(
         subject=subject,

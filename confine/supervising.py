@@ -131,6 +131,7 @@ def _become(spec: Spec, entered: dict[str, str]) -> NoReturn:
             _give_up(spec, entered, place)
         _restore_signals()
         if spec.command:
+            _tell(spec, "launched", "")
             os.execv(spec.command[0], spec.command)
         os._exit(0)
     except BaseException as error:

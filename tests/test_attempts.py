@@ -29,7 +29,7 @@ def test_it_is_given_up_after_several_runs(store: Store, status: str) -> None:
     assert found["key"].reason == f"it died; so it did in {MOST_RUNS} runs, and is not tried again (--again tries it)"
 
 
-@pytest.mark.parametrize("status", ["worker-lost", "disk-full", "unreachable", "no-python"])
+@pytest.mark.parametrize("status", ["worker-lost", "disk-full", "unreachable", "no-python", "no-sandbox"])
 def test_the_machine_is_never_blamed(store: Store, status: str) -> None:
     fail(store, status, 5 * MOST_RUNS)
     assert store.attempts.given_up(["key"], 5.0) == {}

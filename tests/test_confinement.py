@@ -40,7 +40,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_it_ends_as_the_command_ended(folder: Path) -> None:
-    assert run(folder, "print('hello')")[:2] == (0, "hello\n")
+    code, output, told = run(folder, "print('hello')")
+    assert (code, output, told["launched"]) == (0, "hello\n", "")
     assert run(folder, "raise SystemExit(7)")[0] == 7
     assert run(folder, "import os; os.kill(os.getpid(), 11)")[0] == -11
     assert run(folder, "import os; os.kill(os.getpid(), 9)")[0] == -9

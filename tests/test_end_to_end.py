@@ -184,9 +184,7 @@ def test_every_distribution_of_a_release_is_listed(audited: Audited) -> None:
 def _installed(program: Program) -> list[dict[str, str]]:
     """The distributions of every virtualenv in the cache, which tests of other files have filled too."""
     venvs = (Path(program.environment["RELEASE_AUDIT_CACHE"]) / "venvs").glob("*/lib/python3.11/site-packages")
-    return [
-        {canonicalize_name(each.name): each.version for each in distributions(path=[str(venv)])} for venv in venvs
-    ]
+    return [{canonicalize_name(each.name): each.version for each in distributions(path=[str(venv)])} for venv in venvs]
 
 
 def test_what_an_environment_is_made_of_is_kept(audited: Audited) -> None:

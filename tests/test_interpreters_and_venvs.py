@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from audit.dumps.dumper_child import DumperChild
 from audit.failures import Failure
 from audit.installing import building, interpreters, locks, venvs
 from audit.installing.interpreters import Interpreter
@@ -158,6 +159,33 @@ def test_what_does_not_build_is_a_failure_and_leaves_nothing() -> None:
     assert (failure.subject, failure.stage, failure.status) == ("r", "build", "unbuilt")
     assert "hash" in failure.reason.lower()
     assert not bad.folder.exists()
+
+
+def test_where_nothing_can_be_confined_the_machine_is_at_fault_and_what_was_built_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = Recipe.of(resolved("six==1.16.0"))
+    assert venvs.ensure(recipe, "r") is None
+    (recipe.folder / "marker").touch()
+    launcher = tmp_path / "launcher.py"
+    launcher.write_text("raise SystemExit('out of order')", encoding="utf-8")
+    with monkeypatch.context() as broken:
+        broken.setattr("audit.dumps.confinement.LAUNCHER", launcher)
+        assert not venvs.ready(recipe)
+        failure = venvs.ensure(recipe, "r")
+        assert failure is not None
+        assert (failure.status, failure.is_infrastructure) == ("no-sandbox", True)
+        assert "out of order" in failure.reason
+        child = DumperChild(tmp_path, recipe, 60.0)
+        try:
+            trouble = child.await_answer(tmp_path / "answer", 60.0)
+        finally:
+            child.end()
+    assert trouble is not None
+    assert trouble.status == "no-sandbox"
+    assert "exit code 1 before the command began: out of order" in trouble.reason
+    assert (recipe.folder / "marker").exists()
+    assert venvs.ready(recipe)
 
 
 class Silent:

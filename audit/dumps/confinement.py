@@ -93,6 +93,10 @@ class Bounds:
         return limits
 
 
+class NoSandbox(Exception):
+    """The launcher did not get as far as the command, which says nothing about the command."""
+
+
 class Child:
     """A confined command that has been started."""
 
@@ -116,6 +120,11 @@ class Child:
                 os.killpg(self.process.pid, 9)
             self.process.wait()
         self.told = _told(self._report)
+
+    @property
+    def launched(self) -> bool:
+        """Whether the launcher got as far as the command; known once it has ended. The command cannot tell it."""
+        return "launched" in self.told
 
     @property
     def notes(self) -> str:

@@ -119,17 +119,23 @@ class DumperChild:
     def _died(self, seconds: float) -> Trouble:
         self._child.end()
         code, tail = self._child.process.returncode, self._tail()
+        if not self._child.launched:
+            reason = f"the launcher ended with exit code {code} before the command began: {_last_line(tail)}"
+            return Trouble(status="no-sandbox", reason=reason, tail=tail, exit_code=code, seconds=seconds)
         if code < 0:
             reason = f"the process was ended by {_name(-code)}"
             return Trouble(status="crashed", reason=reason, tail=tail, signal=-code, seconds=seconds)
-        last = tail.strip().splitlines()[-1] if tail.strip() else "it printed nothing"
-        reason = f"the process ended with exit code {code} before it answered: {last}"
+        reason = f"the process ended with exit code {code} before it answered: {_last_line(tail)}"
         return Trouble(status="crashed", reason=reason, tail=tail, exit_code=code, seconds=seconds)
 
     def _tail(self) -> str:
         size = os.fstat(self._output.fileno()).st_size
         printed = os.pread(self._output.fileno(), LONGEST_TAIL, max(0, size - LONGEST_TAIL))
         return readable(printed.decode("utf-8", errors="replace") + self._child.notes)
+
+
+def _last_line(tail: str) -> str:
+    return tail.strip().splitlines()[-1] if tail.strip() else "it printed nothing"
 
 
 def _name(number: int) -> str:

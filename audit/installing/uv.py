@@ -42,6 +42,8 @@ class Answer:
     output: str
     errors: str
     exit_code: int
+    launched: bool = True
+    """Whether uv was reached; where it is confined, the launcher in front of it may fail."""
 
     @property
     def reason(self) -> str:

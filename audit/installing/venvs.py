@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import subprocess
@@ -14,16 +15,16 @@ from typing import TYPE_CHECKING
 
 from audit import folders
 from audit.dumps import confinement
-from audit.dumps.confinement import Bounds
-from audit.failures import Failure, uv_failure
+from audit.dumps.confinement import Bounds, NoSandbox
+from audit.failures import Failure, readable, uv_failure
 from audit.installing import interpreters, source_builds, uv
-from audit.installing.interpreters import Interpreter
 
 if TYPE_CHECKING:  # a recipe travels to nodes that resolve nothing, and have nothing to read a matrix with
     from audit.installing.locks import Release
 
 _RECIPE = "recipe.json"
 _FORMAT = 2
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,20 +89,24 @@ def standing() -> frozenset[str]:
 
 def ready(recipe: Recipe) -> bool:
     """Whether a virtualenv made from exactly this recipe is there and starts."""
-    return finished(recipe) and _starts(recipe) is not None
+    with contextlib.suppress(NoSandbox):
+        return finished(recipe) and _starts(recipe)
+    return False
 
 
 def ensure(recipe: Recipe, subject: str) -> Failure | None:
     """Build the virtualenv unless it is ready. Whoever comes second waits and finds it built."""
     began = time.monotonic()
     with folders.locked(recipe.folder.with_suffix(".lock")):
-        if ready(recipe):
-            return None
-        folders.remove(recipe.folder)  # half-built, or from another recipe
         try:
+            if finished(recipe) and _starts(recipe):
+                return None
+            folders.remove(recipe.folder)  # half-built, or from another recipe
             failure = _build(recipe, subject, began)
+        except NoSandbox as error:  # what was built may be as good as ever
+            return Failure(subject=subject, stage="build", status="no-sandbox", reason=str(error))
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno not in _FULL:
                 raise
             failure = Failure(subject=subject, stage="build", status="disk-full", reason=str(error))
         if failure is not None:
@@ -124,15 +129,19 @@ def _build(recipe: Recipe, subject: str, began: float) -> Failure | None:
         )  # fmt: skip
     if not made.ok:
         return uv_failure(subject, "build", "unbuilt", made, time.monotonic() - began)
-    if _starts(recipe) is None:
+    if not _starts(recipe):
         return Failure(subject=subject, stage="build", status="unbuilt", reason="its Python does not start")
     recipe.bytecode.mkdir()  # raises where a build has put something there: a link would lead out
     folders.write_whole(recipe.folder / _RECIPE, recipe.text().encode())
     return None
 
 
-def _starts(recipe: Recipe) -> Interpreter | None:
-    """Start its Python, confined: whatever was built into it has had the whole folder to itself."""
+def _starts(recipe: Recipe) -> bool:
+    """Start its Python, confined: whatever was built into it has had the whole folder to itself.
+
+    Raises:
+        NoSandbox: where nothing can be started here.
+    """
     folder = folders.working_folder()
     needed = (recipe.folder, *confinement.interpreter_folders(recipe.executable))
     bounds = Bounds(folder=folder, needed=needed, cpu_seconds=interpreters.ASKING_SECONDS)
@@ -144,9 +153,16 @@ def _starts(recipe: Recipe) -> Interpreter | None:
             finally:
                 child.end()
             output.seek(0)
-            found = interpreters.told(recipe.executable, output.read(1000).decode("utf-8", errors="replace"))
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+            said = output.read(1000).decode("utf-8", errors="replace")
+    except subprocess.TimeoutExpired:
+        return False
+    except OSError as error:
+        if error.errno in _FULL:
+            raise
+        raise NoSandbox(f"a confined process cannot be started here: {error}") from error
     finally:
         folders.remove(folder)
-    return found if found is not None and found.version == recipe.python_version else None
+    if not child.launched:
+        raise NoSandbox(f"the launcher ended before the command began: {readable(said).strip()}")
+    found = interpreters.told(recipe.executable, said)
+    return found is not None and found.version == recipe.python_version
