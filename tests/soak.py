@@ -155,10 +155,13 @@ def _measured(pid: int) -> Iterator[list[int]]:
 
 
 def _own(place: str) -> list[str]:
+    """Processes that name the place on their command line, as a dumper does, or in a variable, as parts of Ray do."""
     found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
+    for process in psutil.process_iter(["cmdline", "status", "environ"]):
         command = " ".join(process.info["cmdline"] or ())
-        if process.info["status"] != psutil.STATUS_ZOMBIE and place in command and process.pid != os.getpid():
+        variables = (process.info["environ"] or {}).values()
+        named = place in command or any(place in value for value in variables)
+        if process.info["status"] != psutil.STATUS_ZOMBIE and named and process.pid != os.getpid():
             found.append(command[:120])
     return found
 

@@ -81,8 +81,8 @@ def _run(command: Sequence[str], bounds: Bounds, given: str) -> Answer:
         for file in (output, errors):
             file.seek(0)
             texts.append(file.read().decode("utf-8", errors="replace"))
-    errors = texts[1] + child.notes
-    return Answer(ok=code == 0, output=texts[0], errors=errors, exit_code=code, launched=child.launched)
+    answered, told = texts
+    return Answer(ok=code == 0, output=answered, errors=told + child.notes, exit_code=code, launched=child.launched)
 
 
 def _cache() -> Path:
