@@ -8,6 +8,8 @@ export SQL ?= SELECT matrix, environment, older, newer, verdict FROM pairs WHERE
 VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin/release-audit
+# Tests mostly wait for programs that they started. A file stays on one worker: its tests share an audit.
+PYTEST := $(VENV)/bin/pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help audit plan query explain reproduce report doctor test test-faults soak browser lint bench bench-scale cluster-demo fuzz \
@@ -38,7 +40,7 @@ doctor: $(READY)  ## Check Python, uv, the index, the disk, the CPU
 	@$(RUN) doctor
 
 test: $(READY) lint browser  ## Check style and types, then run every test
-	@$(VENV)/bin/pytest $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 browser:  ## Install Chromium for the tests, where it is missing and apt-get may do so
 	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
@@ -53,7 +55,7 @@ browser:  ## Install Chromium for the tests, where it is missing and apt-get may
 test-faults: $(READY)  ## Run the whole fault suite: hanging packages, full disks, killed nodes, jumping clocks
 	@test -n "$$(find /usr/lib -name 'libfaketime.so.1' 2>/dev/null)" || apt-get install --yes --quiet libfaketime || \
 		echo "without libfaketime the tests of the clock are skipped"
-	@$(VENV)/bin/pytest -m "faults or core" tests/faults $(ARGS)
+	@$(PYTEST) -m "faults or core" tests/faults $(ARGS)
 
 soak: $(READY)  ## Audit in a loop while processes are killed at random: SECONDS=3600
 	@$(VENV)/bin/python -m tests.soak --seconds $(or $(SECONDS),3600) $(ARGS)
