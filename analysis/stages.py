@@ -109,6 +109,14 @@ def unsteady(first: Staged, again: Staged) -> set[str]:
     }
 
 
+def compared(older: Staged, newer: Staged, left_out: Collection[str] = ()) -> list[str]:
+    """Quantities that both releases computed and that can be held against each other, as the older one orders them.
+
+    Limits: of a quantity that is not among them nothing is known, least of all that it is the same.
+    """
+    return [name for name in older.order if name in newer.arrays and name not in left_out]
+
+
 def differences(older: Staged, newer: Staged, states: int, left_out: Collection[str] = ()) -> list[Difference]:
     """Quantities of both releases that differ, in the order in which the older one computes them.
 
@@ -116,14 +124,9 @@ def differences(older: Staged, newer: Staged, states: int, left_out: Collection[
 
     Limits: quantities that only one release has are not compared.
     """
-    found = []
-    for place, name in enumerate(older.order):
-        if name in left_out or name not in newer.arrays:
-            continue
-        difference = _difference(name, place, older, newer, states)
-        if difference is not None:
-            found.append(difference)
-    return found
+    places = {name: place for place, name in enumerate(older.order)}
+    found = (_difference(name, places[name], older, newer, states) for name in compared(older, newer, left_out))
+    return [each for each in found if each is not None]
 
 
 def first_stage(found: Sequence[Difference]) -> list[Difference]:

@@ -228,10 +228,13 @@ def _changes(changed: Sequence[Evidence], where: str) -> list[str]:
         )
         relative = max(each.reading.relative for each in steps if each.reading is not None)
         if _LEAST_SINGLE < relative <= _SINGLE and all(each.ratio < math.inf for each in steps):
-            parts.append("of a size that rounding an input or intermediate to single precision has")
+            parts.append("as far apart as rounding an input or intermediate to single precision would put them")
     for each in stepped:
         if each.output == "reset" and each.reading is not None:
             only = " only" if len(changed) == 1 else ""
             count = int(each.reading.beyond.sum())
-            parts.append(f"reset{only}: {count} of {len(each.reading.ratios)} seeds start elsewhere")
+            parts.append(
+                f"reset{only}: {count} of {len(each.reading.ratios)} seeds start elsewhere, ratio up to "
+                f"{each.ratio:.1e}, apart by up to {each.reading.beyond_separation:.2e}"
+            )
     return parts

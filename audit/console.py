@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -117,8 +118,10 @@ class Screen:
         else:
             Console(highlight=False, width=_WIDEST).print(table, crop=False)
 
-    def summary(self, summary: Summary, *, dumped: int, reused: int, checked: int, seconds: float, query: str) -> None:
-        """Print what a run came to."""
+    def summary(
+        self, summary: Summary, *, dumped: int, reused: int, checked: int, seconds: float, program: str, database: str
+    ) -> None:
+        """Print what a run came to; ``program`` and ``database`` are how to ask on, on a command line."""
         self._out.print()
         for group in summary.groups:
             self._verdicts(summary, group)
@@ -140,7 +143,7 @@ class Screen:
                 soft_wrap=True,
             )
         self._out.print(f"{dumped} dumped now, {reused} known from before, {checked} control runs, {seconds:.1f} s")
-        self._next_queries(summary, query)
+        self._next(summary, program, database)
 
     def reproduced(self, found: Sequence[Reproduced], seconds: float) -> None:
         """Print the paper's figures beside those measured here, and count them."""
@@ -187,9 +190,9 @@ class Screen:
         self._out.print()
 
     def _changes(self, summary: Summary) -> None:
-        changed = summary.changed
+        changed = summary.newest_first
         if changed:
-            self._out.print("\n[bold red]Changed[/] between neighbouring releases:")
+            self._out.print("\n[bold red]Changed[/] between neighbouring releases, the newest first:")
         for line in changed[:_LISTED]:
             self._out.print(
                 Text(f"  {line.environment}: {line.older} → {line.newer}: {readable(line.reason)}"), soft_wrap=True
@@ -197,7 +200,7 @@ class Screen:
             for told in filter(None, (line.laws, line.explained)):
                 self.note(f"    {told}")
         if len(changed) > _LISTED:
-            self._out.print(f"  and {len(changed) - _LISTED} more: query the view changes")
+            self._out.print(f"  and {len(changed) - _LISTED} more: see the page, or `query --named changes`")
 
     def _unexplained(self, summary: Summary) -> None:
         if summary.unexplained:
@@ -234,16 +237,21 @@ class Screen:
         if len(summary.missing) > _LISTED:
             self._out.print(f"  and {len(summary.missing) - _LISTED} more: query the views dumps and failures")
 
-    def _next_queries(self, summary: Summary, query: str) -> None:
-        where = f"WHERE matrix = '{summary.matrix}'"
+    def _next(self, summary: Summary, program: str, database: str) -> None:
+        """Print what to call next: the page, why the newest change came about, and SQL to begin with."""
+        lines = [f"{program} report{database}"]
+        if summary.changed:
+            newest = summary.newest_first[0]
+            names = shlex.join([newest.environment, newest.older, newest.newer])
+            lines.append(f"{program} explain{database} {names}")
+        sql = (
+            f"SELECT environment, older, newer, verdict, reason FROM pairs WHERE matrix = '{summary.matrix}'"
+            " AND verdict <> 'identical' ORDER BY first_step_separation DESC LIMIT 20"
+        )
+        lines += [f'{program} query{database} "{sql}"', f"{program} query{database} --named list"]
         self._out.print("\nNext:")
-        for sql in (
-            f"SELECT environment, older, newer, verdict, reason FROM pairs {where} AND verdict <> 'identical'"
-            " ORDER BY first_step_separation DESC LIMIT 20",
-            f"SELECT output, max(first_step_separation), max(horizon_separation) FROM separations {where} GROUP BY ALL",
-            f"SELECT release, version FROM release_packages {where} AND package = 'numpy' ORDER BY ALL",
-        ):
-            self._out.print(Text(f'  {query} "{sql}"'), soft_wrap=True)
+        for line in lines:
+            self._out.print(Text(f"  {line}"), soft_wrap=True)
 
 
 def _shown(value: Any) -> str:

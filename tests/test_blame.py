@@ -252,9 +252,17 @@ def test_an_id_of_two_matrices_is_that_of_the_one_that_had_the_environment(store
     assert found.row["requires"] == ["a==2"]
     with pytest.raises(UsageError, match="r is another release in one and two: give its requirements instead"):
         adhoc.stored(store, "r")
+    with pytest.raises(UsageError, match=r"no audit in .* has dumped G"):
+        adhoc.stored(store, "r", "G")
     keep(store, "s", "a==1", matrix="three", environment="E", a="1")
     keep(store, "s", "a==1", matrix="four", environment="F", a="1")
     assert adhoc.stored(store, "s") is not None, "the same release in both"
+
+
+def test_an_id_that_no_audit_has_is_told_as_one(store: Store) -> None:
+    with pytest.raises(UsageError, match=r"no audit in .* has a release a-9.9.1; .* written like 'a==9.9.1'"):
+        adhoc.named(store, "a-9.9.1", "E", [], None)
+    assert adhoc.named(store, "a-b", "E", [], None).row["requires"] == ["a-b"], "a package may be called so"
 
 
 @pytest.mark.parametrize(

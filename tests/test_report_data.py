@@ -24,7 +24,7 @@ from audit.errors import UsageError
 from audit.reports import report_collecting
 from audit.storage.store import Store
 from tests import hostile_store, synthetic_store
-from tests.stored_runs import RUN, audited, judgement
+from tests.stored_runs import RUN, audited, cell, finish, judgement, release
 from tests.synthetic_store import Size
 
 
@@ -127,6 +127,14 @@ def test_what_nobody_compared_has_no_verdict(store: Store) -> None:
     store.comparisons.put_comparison("x", "y", RUN.reads, judgement(Verdict.ROUNDING), [])
     (environment,) = report_collecting.collect(store).matrices[0].environments
     assert environment.verdicts == "≈"
+
+
+def test_what_was_compared_once_stands_behind_matrices_and_what_nobody_could_dump_behind_all(store: Store) -> None:
+    audited(store, {"a": "x", "b": "x"})
+    audited(store, {"a": "x", "b": "x"}, replace(RUN, run_id="once", matrix="diff-a-b"))
+    cells = [cell("a", 0, None), cell("b", 1, None)]
+    finish(store, replace(RUN, run_id="empty", matrix="typo"), [release("a", 0), release("b", 1)], cells)
+    assert [each.name for each in report_collecting.collect(store).matrices] == ["m", "diff-a-b", "typo"]
 
 
 def test_another_matrix_is_refused_by_name(store: Store) -> None:

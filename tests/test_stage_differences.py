@@ -36,6 +36,14 @@ def test_the_first_stage_that_differs_is_found_and_what_follows_from_it_is_not_t
     assert stages.before(list(OLDER), first.stage) == ["kinematics"]
 
 
+def test_what_only_one_release_computes_is_not_called_the_same() -> None:
+    older = staged({**OLDER, "00.kinematics in evaluation 2.xpos": [1.0]})
+    newer = staged({**OLDER, "00.integration.qpos": [5.0]})
+    order = stages.compared(older, newer, {"00.constraint.efc_D"})
+    assert order == ["00.kinematics.xpos", "00.integration.qpos"]
+    assert stages.before(order, "integration") == ["kinematics"]
+
+
 def test_rounding_is_no_difference() -> None:
     newer = {name: np.array(value) * (1 + 2e-16) for name, value in OLDER.items()}
     assert stages.differences(staged(OLDER), staged(newer), STATES) == []

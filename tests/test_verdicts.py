@@ -165,7 +165,7 @@ def test_an_output_that_moved_alone_is_said_to(output: str) -> None:
 def test_a_reset_alone() -> None:
     found = judged(moved("reset", 1e9, 1e9, 1e9))
     assert (found.verdict, found.outputs_changed) == (Verdict.CHANGED, "reset")
-    assert found.reason == "reset only: 3 of 5 seeds start elsewhere"
+    assert found.reason == "reset only: 3 of 5 seeds start elsewhere, ratio up to 1.0e+09, apart by up to 5.00e-01"
     assert found.states_beyond == 0
 
 
@@ -192,7 +192,7 @@ def test_an_interface_change_that_cannot_be_subtracted_is_infinitely_far() -> No
 
 
 def test_a_change_no_larger_than_single_precision_says_so_and_is_changed_all_the_same() -> None:
-    remark = "of a size that rounding an input or intermediate to single precision has"
+    remark = "as far apart as rounding an input or intermediate to single precision would put them"
     small, large = judged(moved("state", 1e8, relative=6e-8)), judged(moved("state", 1e8, relative=1e-6))
     assert small.verdict is large.verdict is Verdict.CHANGED
     assert remark in small.reason

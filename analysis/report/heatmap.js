@@ -88,7 +88,7 @@ function smallMaps(matrix, current, opened) {
     drawSmall(canvas, environment);
     const changes = environment.neighbours.filter((each) => each[2] === "✗").length;
     return el("button", { type: "button", "aria-pressed": String(environment === current), onclick: () => opened(environment) },
-      canvas, el("span", {}, environment.name), el("small", {}, changes ? counted(changes, "change") : "no change"));
+      canvas, el("span", {}, environment.name), el("small", {}, changes ? counted(changes, "change") : environment.dumped.length > 1 ? "no change" : "nothing to compare"));
   }));
 }
 

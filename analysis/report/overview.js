@@ -31,11 +31,12 @@ function hero(matrix) {
   const changed = matrix.environments.filter((each) => each.neighbours.some((neighbour) => neighbour[2] === "✗"));
   const dumped = matrix.environments.flatMap((each) => each.dumped.at(-1) ?? []);
   const newest = dumped.length ? Math.max(...dumped) : -1;
+  const compared = matrix.environments.some((each) => each.dumped.length > 1);
   const title = changed.length
     ? `Changed in ${changed.length} of ${counted(matrix.environments.length, "environment")}`
-    : matrix.environments.some((each) => each.dumped.length > 1) ? "Nothing changed" : "Nothing could be compared";
+    : compared ? "Nothing changed" : "Nothing could be compared";
   return el("section", { class: "hero", "aria-labelledby": "verdict" },
-    el("h1", { id: "verdict" }, mark(changed.length ? "✗" : "=", "large"), title),
+    el("h1", { id: "verdict" }, mark(changed.length ? "✗" : compared ? "=" : "·", "large"), title),
     newest >= 0 && newestLine(matrix, newest),
     boundaries.length > 0 && boundaries[0].newer !== newest && lastChangeLine(matrix, boundaries[0]),
     matrix.nights.length > 0 && el("p", {}, "Last night, ", el("strong", {}, matrix.nights[0].night), `: ${nightOutcome(matrix.nights[0])}.`),
@@ -127,7 +128,7 @@ function environmentRow(matrix, environment) {
   const newest = newestOf(environment);
   const changes = environment.neighbours.filter((each) => each[2] === "✗");
   const last = changes.sort((one, other) => other[1] - one[1])[0];
-  const since = (spans) => sinceText(matrix, newest && spans.find((each) => each.last === newest.newest));
+  const since = (spans) => (newest ? sinceText(matrix, spans.find((each) => each.last === newest.newest)) : "nothing to compare");
   return el("tr", {},
     el("th", { scope: "row" }, el("a", { href: address(matrix, environment) }, environment.name)),
     el("td", {}, strip(environment)),

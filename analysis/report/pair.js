@@ -78,11 +78,16 @@ function evidence(environment, cells, sign, pair) {
   const nulls = cells.map((cell) => environment.null_ratios[cell]).filter((value) => typeof value === "number");
   const nullRatio = nulls.length ? Math.max(...nulls) : null;
   const same = sign === "=" && !pair;
+  // What a reset does is no step: where only that changed, its own numbers are the evidence.
+  const reset = sign === "✗" && pair?.beyond === 0 && pair.outputs.find((each) => each.output === "reset" && !each.same_bits);
+  const decisive = reset || pair;
   return el("section", { class: "evidence" }, el("h4", {}, "Evidence"),
-    pair && ratioScale(pair.ratio, nullRatio),
+    pair && ratioScale(decisive.ratio, nullRatio),
     el("dl", { class: "facts" },
-      (pair || same) && row("Ratio", number(same ? 0 : pair.ratio), el("small", {}, `changed from ${written(DATA.threshold)} on`)),
+      (pair || same) && row(reset ? "Ratio of the reset" : "Ratio", number(same ? 0 : decisive.ratio), el("small", {}, `changed from ${written(DATA.threshold)} on`)),
       row("Null ratio", number(nullRatio), el("small", {}, "the releases against their own nudged copies")),
+      reset && row("Seeds beyond", number(reset.beyond)),
+      reset && row("Apart after the reset", number(reset.separation)),
       pair && row("States beyond", number(pair.beyond), pair.forced !== null && [" of ", number(pair.forced)]),
       pair?.changed && row("Outputs", pair.changed),
       pair && row("Apart after one step", number(pair.separation), pair.ulps !== null && el("small", {}, `${written(pair.ulps)} last places`)),
@@ -127,7 +132,7 @@ function explanation(environment, older, newer, sign, why) {
       el("small", {}, counted(why.states, "state"), typeof why.ratio === "number" && `, ratio up to ${written(why.ratio)}`)),
     why.before.length > 0 && row("The same before", why.before.join(", ")),
     why.interface && row("Interface", why.interface),
-    why.constants.length > 0 && row("Constants", el("ul", {}, why.constants.map((each) => el("li", {}, el("code", {}, each)))),
+    why.constants.length > 0 && row("Constants that differ", el("ul", {}, why.constants.map((each) => el("li", {}, el("code", {}, each)))),
       why.more_constants > 0 && `and ${why.more_constants} more`),
     why.laws && row("Laws", why.laws),
     why.left_open && row("Not looked into", why.left_open),

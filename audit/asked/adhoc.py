@@ -40,6 +40,13 @@ def release_row(requires: Sequence[str], beside: Sequence[str], day: datetime.da
     return {"id": name_of(requires), "requires": [*requires, *beside], "exclude-newer": day}
 
 
+_LIKE_AN_ID = re.compile(r"([\w.-]+)-(\d+\.\d[\w.]*)")
+"""As rows of a matrix are called by themselves; no requirement is written so."""
+
+DIFF = "diff-"
+"""What the name of a matrix begins with that nobody wrote: two releases, compared once."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
     """A release as a row of a matrix, and the text of its lock where an audit in the store has it."""
@@ -49,8 +56,17 @@ class Named:
 
 
 def named(store: Store, text: str, environment: str, beside: Sequence[str], day: datetime.date | None) -> Named:
-    """The id of a release in the store, or requirements."""
-    return stored(store, text, environment) or Named(row=release_row(text.split(), beside, day))
+    """The id of a release in the store, or requirements.
+
+    Raises:
+        UsageError: where it looks like an id and the store has no such release.
+    """
+    found = stored(store, text, environment)
+    if found is None and (like := _LIKE_AN_ID.fullmatch(text)):
+        raise UsageError(
+            f"no audit in {store.path} has a release {text}; requirements are written like '{like[1]}=={like[2]}'"
+        )
+    return found or Named(row=release_row(text.split(), beside, day))
 
 
 def stored(store: Store, release: str, environment: str = "") -> Named | None:
@@ -70,6 +86,8 @@ def stored(store: Store, release: str, environment: str = "") -> Named | None:
     found = tuple(row for row in found if row[-1]) or found
     if not found:
         return None
+    if len(found) > 1 and environment and not found[0][-1]:
+        raise UsageError(f"no audit in {store.path} has dumped {environment}: the view dumps says what there is")
     if len(found) > 1:
         matrices = " and ".join(sorted(row[3] for row in found))
         raise UsageError(f"{release} is another release in {matrices}: give its requirements instead")

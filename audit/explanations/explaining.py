@@ -27,7 +27,7 @@ from audit.storage.records import Examination, ExplanationRecord
 from audit.storage.store import Store
 from audit.tools import Tools
 
-RULE = "explained-4"
+RULE = "explained-5"
 """Changes when the same examinations would be read otherwise."""
 
 EXAMINED = 16
@@ -96,7 +96,8 @@ class Explanation:
         if record.stage:
             told.append(f"{record.stage}: {record.fields} (in {record.states} states looked into)")
         changed = [each.told for each in self.constants if each.kind is anatomy.Kind.CHANGED]
-        return told + changed[:MOST_CONSTANTS]
+        told += [f"constant that differs, whether or not it acts here: {each}" for each in changed[:MOST_CONSTANTS]]
+        return told + ([f"not looked into: {record.reason}"] if record.reason else [])
 
 
 def pair(store: Store, older: Cell, newer: Cell, behaviours: tuple[str, str], beyond: Sequence[int]) -> ChangedPair:
@@ -225,7 +226,7 @@ def _anatomy(answer: Examination) -> Anatomy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Looked:
-    """What differs, what does not reproduce itself, all that was looked at in its order, and what was not."""
+    """What differs, what does not reproduce itself, all that was compared in its order, and what was not."""
 
     differences: Sequence[Difference] = ()
     unsteady: Collection[str] = ()
@@ -249,7 +250,8 @@ def _stages(each: ChangedPair, answers: Mapping[str, Examination], reasons: list
     unsteady = {name for first, again in read for name in stages.unsteady(first, again)}
     older, newer = (side[0] for side in read)
     differences = stages.differences(older, newer, len(each.states), unsteady)
-    return _Looked(differences=differences, unsteady=unsteady, order=older.order, unseen=unseen)
+    order = stages.compared(older, newer, unsteady)
+    return _Looked(differences=differences, unsteady=unsteady, order=order, unseen=unseen)
 
 
 def _fields(first: Sequence[Difference], all_of_them: Sequence[Difference]) -> str:

@@ -53,12 +53,13 @@ class Told:
         told = [f"{self.environment}: {self.older} → {self.newer}: {self.verdict}", f"  {self.reason}"]
         if self.stage:
             ratio = f", ratio up to {self.ratio:.1e}" if self.ratio is not None else ""
-            told.append(f"first differs in  {self.stage}: {self.fields} ({self.states} states{ratio})")
+            states = f"{self.states} state{'s' if self.states != 1 else ''}"
+            told.append(f"first differs in  {self.stage}: {self.fields} ({states}{ratio})")
         if self.before:
             told.append(f"the same before   {shortened(self.before)}")
         if self.interface:
             told.append(f"interface change  {self.interface}")
-        label = "constants         "
+        label = "constants differ  " if self.constants else "constants         "
         for each in self.constants:
             told.append(f"{label}{each}")
             label = " " * len(label)
@@ -86,10 +87,13 @@ class Told:
 
 
 def shortened(before: Sequence[str]) -> str:
-    """The stages of one substep, and how many whole substeps went before."""
-    first = [stage for stage in before if " in substep " not in stage]
-    later = {stage.rpartition(" ")[2] for stage in before if " in substep " in stage}
-    return ", ".join(first) + (f", in {len(later) + 1} substeps" if later else "")
+    """Each stage once, and, where it comes again in evaluations and substeps, how far they go.
+
+    >>> shortened(["kinematics", "solution", "kinematics in substep 2"])
+    'kinematics, solution: all of them up to kinematics in substep 2'
+    """
+    names = ", ".join(dict.fromkeys(stage.partition(" in ")[0] for stage in before))
+    return f"{names}: all of them up to {before[-1]}" if before and " in " in before[-1] else names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

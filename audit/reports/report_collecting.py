@@ -11,6 +11,7 @@ from itertools import groupby
 from analysis.report.model import NOT_COMPARED, SIGNS, Details, Environment, Matrix, MatrixDetails, Page, Span
 from analysis.yardstick import THRESHOLD
 from audit import __version__
+from audit.asked.adhoc import DIFF
 from audit.errors import UsageError
 from audit.reports import report_grid, report_lists, report_pairs
 from audit.reports.report_grid import Grid, Run
@@ -20,6 +21,8 @@ from audit.storage.store import Store
 
 def collect(store: Store, names: Sequence[str] = ()) -> Page:
     """The latest finished audit of every matrix, or of those named, the last one finished first.
+
+    What was only compared once stands behind matrices, and what could not be dumped at all behind everything.
 
     Raises:
         UsageError: where there is none of that name, or none at all.
@@ -36,12 +39,17 @@ def collect(store: Store, names: Sequence[str] = ()) -> Page:
     if not found:
         raise UsageError(f"{store.path} has no finished audit yet: run one first")
     collected = [_matrix(store, Run(*row)) for row in found if not names or row[1] in names]
+    collected.sort(key=lambda each: (not _was_dumped(each[0]), each[0].name.startswith(DIFF)))
     return Page(
         version=__version__,
         threshold=THRESHOLD,
         matrices=tuple(matrix for matrix, _ in collected),
         details=tuple(details for _, details in collected),
     )
+
+
+def _was_dumped(matrix: Matrix) -> bool:
+    return any(environment.behaviours for environment in matrix.environments)
 
 
 def _matrix(store: Store, run: Run) -> tuple[Matrix, MatrixDetails]:

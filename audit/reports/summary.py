@@ -97,6 +97,12 @@ class Summary:
         return tuple(line for line in self.neighbours if line.verdict == "changed")
 
     @property
+    def newest_first(self) -> tuple[PairLine, ...]:
+        """The same, the newest boundary first: that is the one somebody is about to install."""
+        places = {line.boundary: place for place, line in enumerate(self.neighbours)}
+        return tuple(sorted(self.changed, key=lambda line: -places[line.boundary]))
+
+    @property
     def groups(self) -> tuple[Group, ...]:
         """Environments that have the same neighbours, together: one table each."""
         by_environment: dict[str, list[Boundary]] = {environment: [] for environment in self.environments}

@@ -40,9 +40,18 @@ def figure(matrix: str, output: Path, database: Path, environments: tuple[str, .
         "timeline": _timeline,
     }
     with Store(database, read_only=True) as store:
+        _require(store, name, environments)
         drawn = draw[kind](store, name, environments, output)
     Screen().note(f"{drawn} drawn into {output}")
     return EXIT_COMPLETE
+
+
+def _require(store: Store, matrix: str, environments: Sequence[str]) -> None:
+    """Raise where an environment is asked for that the matrix does not have."""
+    known = [row[0] for row in store.query("SELECT DISTINCT environment FROM dumps WHERE matrix = ?", [matrix]).rows]
+    for environment in environments:
+        if known and environment not in known:
+            raise UsageError(f"{matrix} has no environment {environment!r}; it has {', '.join(sorted(known))}")
 
 
 _CHOSEN = "matrix = $1 AND (len($2::VARCHAR[]) = 0 OR environment IN (SELECT unnest($2::VARCHAR[])))"

@@ -17,7 +17,7 @@ from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, EXIT_INCOMPLETE
 from audit.nights import standings, waivers
 from audit.nights.standings import Question
 from audit.nights.waivers import Waivers
-from audit.pipeline import AuditResult
+from audit.pipeline import Asked, AuditResult
 from audit.reports import summary
 from audit.reports.summaries.outputs import Outputs
 from audit.reports.summaries.value import AuditSummary
@@ -61,20 +61,22 @@ class Wishes:
     """Whether a protection that this system lacks is a mistake."""
 
 
-def run(file: MatrixFile, wishes: Wishes, screen: Screen) -> int:
-    """Audit, print the summary, return the exit code."""
+def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: Asked | None = None) -> int:
+    """Audit what the matrix stands for, or what is ``asked``; print the summary, return the exit code."""
     began = time.monotonic()
     if wishes.require_sandbox:
         trust_options.check(screen, required=True)
     accepted = waivers.beside(file.path, wishes.waivers, today())
     with Store(wishes.database) as store, Workers(wishes.address, wishes.jobs) as runner:
         tools = Tools(store=store, runner=runner, reporter=screen, timeout=wishes.timeout, again=wishes.again)
-        result = pipeline.audit(file, tools, explained=wishes.explain)
+        result = pipeline.audit(file, tools, asked=asked, explained=wishes.explain)
         told = summary.summarise(store, result.run_id)
         met = _met(file, result, accepted, store)
         nodes = runner.told()
     counts = {"dumped": result.dumped, "reused": result.reused, "checked": result.checked}
-    screen.summary(told, **counts, seconds=time.monotonic() - began, query=_query_command(wishes.database))
+    screen.summary(
+        told, **counts, seconds=time.monotonic() - began, program=_program(), database=_database_option(wishes.database)
+    )
     for line in ("\nWhich node of the cluster did what:", *(f"  {line}" for line in nodes)) if nodes else ():
         screen.note(line)
     for note in met.notes:
@@ -128,10 +130,13 @@ def _is_alarming(told: Summary, met: AuditSummary) -> bool:
     return bool(told.counts.get("changed") or told.broken)
 
 
-def _query_command(database: Path) -> str:
-    """How to call this program's `query` from here, on this database."""
+def _program() -> str:
+    """How to call this program from here."""
     program = Path(sys.argv[0])
     with contextlib.suppress(ValueError):
         program = program.relative_to(Path.cwd())
-    other = "" if database == DATABASE else f" --db {database}"
-    return f"{program} query{other}"
+    return str(program)
+
+
+def _database_option(database: Path) -> str:
+    return "" if database == DATABASE else f" --db {database}"

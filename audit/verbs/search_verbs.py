@@ -6,16 +6,20 @@ import datetime
 from pathlib import Path
 
 import click
+from packaging.version import Version
 
+from audit import pipeline
 from audit.asked import adhoc, releases
+from audit.asked.matrix_file import MatrixFile
 from audit.console import Screen
-from audit.errors import EXIT_COMPLETE
+from audit.errors import EXIT_COMPLETE, UsageError
 from audit.explanations import bisecting, blaming, registries
 from audit.explanations.bisecting import Bisection
 from audit.explanations.blaming import Blame
 from audit.explanations.session import Inline, Session
 from audit.installing import changelogs
 from audit.installing.resolving import Resolver
+from audit.pipeline import Asked
 from audit.reports.summaries import outputs
 from audit.reports.summaries.outputs import Outputs
 from audit.storage.records import BlameRecord
@@ -84,8 +88,15 @@ def bisect(
 
 
 def _change_log(found: Bisection) -> str:
-    """The address that the last version looked at has, or one before it: old metadata often has none."""
-    shown = (probe.shown for probe in reversed(found.probes) if probe.shown is not None)
+    """The address that the version has which brought the last change, or the nearest to it that has one.
+
+    Old metadata often has none.
+    """
+    versions = [probe.version for probe in found.probes]
+    ends = [found.boundaries[-1].last, found.boundaries[-1].first] if found.boundaries else versions
+    place = versions.index(max(ends, key=Version))
+    near = sorted(found.probes, key=lambda probe: abs(versions.index(probe.version) - place))
+    shown = (probe.shown for probe in near if probe.shown is not None)
     return next(filter(None, (changelogs.address(each.release, found.package) for each in shown)), "")
 
 
@@ -194,6 +205,19 @@ def diff(
     with Store(database) as store:
         found = environments or registries.shared(rows, python, Tools(
             store=store, runner=Inline(), reporter=screen, timeout=300.0), source=allow_source)  # fmt: skip
-    file = adhoc.matrix(f"diff-{rows[0]['id']}-{rows[1]['id']}", rows, found, python, source=allow_source)
+    file = adhoc.matrix(f"{adhoc.DIFF}{rows[0]['id']}-{rows[1]['id']}", rows, found, python, source=allow_source)
     wishes = Wishes(database=database, check=check, require_sandbox=require_sandbox, outputs=wanted)
-    return running.run(file, wishes, screen)
+    return running.run(file, wishes, screen, asked=_resolved(file, screen))
+
+
+def _resolved(file: MatrixFile, screen: Screen) -> Asked:
+    """Both releases: one that does not exist is a mistake here, and not a result.
+
+    Raises:
+        UsageError: where one cannot be resolved.
+    """
+    asked = pipeline.ask(file, screen)
+    for failure in asked.unresolved:
+        if not failure.is_infrastructure:
+            raise UsageError(f"{failure.subject} cannot be resolved: {failure.reason}")
+    return asked

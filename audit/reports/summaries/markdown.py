@@ -29,7 +29,7 @@ def _one(summary: AuditSummary) -> str:
     rows = [(each.subject, each.status, each.reason) for each in summary.not_audited]
     parts += _table("Could not be audited", ("what", "status", "reason"), rows)
     parts += _listing("Notes", summary.notes)
-    if known := summary.of("known"):
+    if summary.night and (known := summary.of("known")):
         parts.append(f"Known already: {len(known)}.")
     return "\n\n".join(parts)
 

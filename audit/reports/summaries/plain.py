@@ -22,9 +22,8 @@ def lines(summary: AuditSummary) -> list[str]:
         "could not be audited", (f"{each.subject}: {each.status}: {each.reason}" for each in summary.not_audited)
     )
     told += _section("notes", summary.notes)
-    if known := summary.of("known"):
-        told.append(f"{counted(len(known), 'change')} known already: in the view night_changes" if summary.night else
-                    f"{counted(len(known), 'change')} known from earlier runs")  # fmt: skip
+    if summary.night and (known := summary.of("known")):
+        told.append(f"{counted(len(known), 'change')} known already: in the view night_changes")
     return [readable(line) for line in told]
 
 

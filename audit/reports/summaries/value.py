@@ -59,8 +59,10 @@ class AuditSummary:
             return f"The first night: {self.releases} releases are recorded as they are, without alarm"
         if self.night and not self.run_id:
             return "Nothing new"
-        new, waived = len(self.of("new")), len(self.of("waived"))
+        new, waived, known = (len(self.of(standing)) for standing in ("new", "waived", "known"))
         parts = [counted(new, "new change") if new else "No change is new" if self.changes else "Nothing changed"]
+        if known and not self.night:
+            parts.append(f"{counted(known, 'change')} known from earlier runs")
         if waived:
             parts.append(f"{counted(waived, 'change')} accepted")
         if self.not_audited:

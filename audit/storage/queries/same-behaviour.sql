@@ -7,4 +7,4 @@ FROM behaviours AS each
 JOIN stretches AS stretch USING (matrix, environment, behaviour)
 WHERE environment GLOB $environment
 GROUP BY ALL
-ORDER BY each.matrix, each.environment, each.first, behaviour
+ORDER BY each.matrix, each.environment, min(stretch.first_position), behaviour
