@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from audit.explanations import reproducer, reproducer_case, reproducer_issue, reproducer_script
-from audit.explanations.reproducer_case import CannotReproduce, Case
+from audit.explanations.reproducer_case import CannotReproduce, Case, Reset
 from audit.installing import uv
-from tests.reproducer_cases import KINDS, NEWER, OLDER, case, row
+from tests.reproducer_cases import EDITED, KINDS, NEWER, OLDER, RESET, case, row
 from tests.test_house import HOMES, HOSTS
 
 METADATA = re.compile(r"(?m)^# /// script$\s(?P<content>(?:^#(?:| .*)$\s)+)^# ///$")  # as the standard has it
@@ -58,6 +58,7 @@ def test_the_script_is_python_3_8_and_imports_nothing_of_this_project(any_case: 
     assert "numpy" in imported
     assert imported <= {
         "inspect", "os", "pathlib", "platform", "importlib", "numpy", "mujoco", "gymnasium", "gym", "dm_control",
+        "sys", "tempfile", "contextlib", "xml.etree", "audited_adapter",
     }  # fmt: skip
     assert ast.get_docstring(tree)
 
@@ -98,12 +99,16 @@ def test_two_pythons_are_in_the_commands() -> None:
 
 def test_the_numbers_are_there_to_the_last_bit(any_case: Case) -> None:
     found = constants(reproducer_script.script(any_case))
-    assert np.array(found["STATE"]).tobytes() == np.array(any_case.state).tobytes()
-    np.testing.assert_array_equal(found["ACTION"], any_case.action)
-    if not isinstance(any_case.action, int):
-        assert found["ACTION"].dtype == any_case.action_dtype
+    given = any_case.given
+    if isinstance(given, Reset):
+        assert found["SEED"] == given.seed
+    else:
+        assert np.array(found["STATE"]).tobytes() == np.array(given.state).tobytes()
+        np.testing.assert_array_equal(found["ACTION"], given.action)
+        if not isinstance(given.action, int):
+            assert found["ACTION"].dtype == given.action_dtype
     for side, recorded in zip(any_case.sides, found["RECORDED"].values(), strict=True):
-        assert list(recorded) == ["state", "observation", "reward"]
+        assert list(recorded) == ["state", "observation", "reward"][: len(side.outcome.outputs)]
         for name, values in side.outcome.outputs.items():
             np.testing.assert_array_equal(recorded[name], values)
 
@@ -158,7 +163,7 @@ def test_the_issue_says_what_a_maintainer_asks() -> None:
 
 
 def test_what_rounding_may_do_is_not_called_more() -> None:
-    text = reproducer_issue.issue(case(ratio=2.3, states_beyond=0))
+    text = reproducer_issue.issue(case(ratio=2.3, beyond=0))
     assert "in 0 of 512 states" in text
     assert "Rounding may explain it: at most they are 2.3 times as far apart" in text
 
@@ -187,32 +192,79 @@ def test_numbers_of_numpy_are_written_as_numbers(tmp_path: Path) -> None:
 def test_machines_read_the_case(tmp_path: Path, any_case: Case) -> None:
     reproducer.write(tmp_path, any_case)
     read = json.loads((tmp_path / "case.json").read_text(encoding="utf-8"))
-    assert tuple(map(float, read["state"])) == any_case.state
+    given = any_case.given
+    if isinstance(given, Reset):
+        assert (read["shows"], read["seed"]) == ("reset", given.seed)
+    else:
+        assert (read["shows"], tuple(map(float, read["state"]))) == ("step", given.state)
     assert read["older"]["packages"] == dict(any_case.older.packages)
     assert read["newer"]["command"] == reproducer_case.commands(any_case)[1]
-    outcome = any_case.older.outcome
-    np.testing.assert_array_equal(list(map(float, read["older"]["outcome"]["reward"])), [outcome.reward])
+    outcome = any_case.older.outcome.outputs
+    assert list(read["older"]["outcome"]) == list(outcome)
+    for name, values in outcome.items():
+        np.testing.assert_array_equal(list(map(float, read["older"]["outcome"][name])), values)
     assert read["newer"]["outcome"]["observation"] == list(any_case.newer.outcome.observation)
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"environment": row(adapter="mine.py")}, "an adapter of your own"),
+        ({"environment": row(adapter="mine.py"), "kind": "adapter"}, "adapter of mine is not at hand"),
         ({"kind": "replay"}, "no state can be imposed on Pusher-v4"),
-        ({"environment": row(id="Pusher-v4", edits={"gravity": 1.0})}, r"is edited \(gravity\)"),
         ({"newer": replace(OLDER, outcome=NEWER.outcome)}, "install the same"),
         ({"newer": replace(NEWER, outcome=OLDER.outcome)}, "are the same in both"),
+        (RESET | {"newer": replace(NEWER, outcome=RESET["older"].outcome)}, "in this reset of Pusher-v4 state and obs"),
         ({"environment": row(id="Ant-v5", arguments={"xml_file": "/somewhere/ant.xml"})}, "a file of this machine"),
+        ({"newer": replace(NEWER, edits={"mesh@file": "/somewhere/ant.stl"})}, "the edits of Pusher-v4 name a file"),
         ({"environment": row(id="Ant-v5", arguments={"mass": math.inf})}, "not finite"),
         ({"environment": row(mjcf="b.xml")}, "is not at hand"),
-        ({"environment": row(mjcf="b.xml"), "scene": '<mujoco><include file="a.xml"/></mujoco>'}, "other files"),
+        ({"environment": row(mjcf="b.xml"), "attached": '<mujoco><include file="a.xml"/></mujoco>'}, "other files"),
     ],
 )
 def test_what_cannot_be_reproduced_is_said_in_a_sentence(tmp_path: Path, given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(CannotReproduce, match=sentence):
         reproducer.write(tmp_path / "none", case(**given))
     assert not (tmp_path / "none").exists()
+
+
+def test_the_issue_of_a_reset_speaks_of_seeds() -> None:
+    text = reproducer_issue.issue(KINDS["reset on MuJoCo"])
+    assert text.startswith("# Pusher-v4: a reset from the same seed starts elsewhere with mujoco 2.3.7 and mujoco 3.0")
+    assert "in 30 of 32 seeds" in text
+    assert "| after the reset |" in text
+    assert "step" not in text.replace("frame_skip", "")
+
+
+def test_where_only_edits_differ_the_command_names_the_side_and_the_issue_says_what_is_edited() -> None:
+    edited = KINDS["edited"]
+    assert reproducer_case.commands(edited) == ("uv run reproduce.py shipped", "uv run reproduce.py heavier")
+    text = reproducer_issue.issue(edited)
+    assert "in heavier `MASS` = 1.3, `POWERS` = [1.0, 2.5], `kind` = nips. This is not how the distributions" in text
+    assert "| distribution |" not in text
+    found = constants(reproducer_script.script(edited))["EDITS"]
+    assert found == {"shipped": {}, "heavier": {"MASS": 1.3, "POWERS": [1.0, 2.5], "kind": "nips"}}
+
+
+def test_what_is_edited_in_both_needs_no_name() -> None:
+    alike = KINDS["edited alike"]
+    assert reproducer_case.commands(alike)[0] == "uv run --with 'mujoco==2.3.7' reproduce.py"
+    assert "Set otherwise by the script in both: `dt` = 0.01." in reproducer_issue.issue(alike)
+
+
+def test_an_adapter_is_beside_the_script_under_a_name_that_hides_no_package(tmp_path: Path) -> None:
+    reproducer.write(tmp_path, KINDS["adapter"])
+    assert (tmp_path / "audited_adapter.py").read_bytes().startswith(b"def make(")
+    assert not (tmp_path / "mujoco.py").exists()
+
+
+def test_why_there_is_no_script_is_left_in_its_place(tmp_path: Path) -> None:
+    assert reproducer.told(tmp_path) == ""
+    script = reproducer.write(tmp_path, case(**EDITED))
+    assert reproducer.told(tmp_path) == str(script)
+    reproducer.write_why_not(tmp_path, "no script: it is in spaces")
+    assert reproducer.told(tmp_path) == "no script: it is in spaces"
+    assert [path.name for path in tmp_path.iterdir()] == ["NO-SCRIPT.txt"]
+    assert reproducer.told(reproducer.write(tmp_path, case()).parent).endswith("reproduce.py")
 
 
 def test_the_names_of_folders() -> None:

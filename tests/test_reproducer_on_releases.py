@@ -25,7 +25,7 @@ from audit.asked.matrix import EnvironmentRow
 from audit.asked.releases import ReleaseRequest
 from audit.dumps.answers import CellAnswer
 from audit.explanations import reproducer, reproducer_case, reproducer_issue
-from audit.explanations.reproducer_case import Case, Outcome, Side
+from audit.explanations.reproducer_case import Case, Outcome, Side, Step
 from audit.installing import locks, uv
 from audit.installing.locks import Release
 from audit.stimuli import stimulus
@@ -178,13 +178,15 @@ def recorded(name: str) -> Case:
         kind=before.meta["layout"]["kind"],
         older=side(older, before, index),
         newer=side(newer, after, index),
-        state=tuple(subject.states[index].tolist()),
-        action=tuple(subject.actions[index, 0].tolist()),
-        action_dtype=str(subject.actions.dtype),
-        states_beyond=int((of_states >= yardstick.THRESHOLD).sum()),
-        states_forced=len(of_states),
+        given=Step(
+            state=tuple(subject.states[index].tolist()),
+            action=tuple(subject.actions[index, 0].tolist()),
+            action_dtype=str(subject.actions.dtype),
+        ),
+        beyond=int((of_states >= yardstick.THRESHOLD).sum()),
+        tried=len(of_states),
         ratio=float(of_states.max()),
-        scene=subject.scene,
+        attached=subject.scene,
     )
 
 
@@ -235,7 +237,7 @@ def test_another_outcome_is_told_how_far_it_is_from_both(
     found = recorded("Pendulum")
     script = reproducer.write(tmp_path, found)
     text = script.read_text(encoding="utf-8")
-    reward = found.older.outcome.reward
+    (reward,) = found.older.outcome.outputs["reward"]
     script.write_text(text.replace(f'"reward": [{reward!r}]', f'"reward": [{reward + 0.5!r}]'), encoding="utf-8")
     shown = run(script, reproducer_case.commands(found)[0]).splitlines()[-1]
     off = re.fullmatch(

@@ -104,6 +104,12 @@ def judged(store: Store, pair: Pair, outputs: Sequence[str]) -> tuple[Judgement,
     return judge(evidence, outputs, states, sources), evidence
 
 
+def resets(store: Store, behaviours: tuple[str, str]) -> Evidence:
+    """How two behaviours differ in what seeds start from."""
+    first, second = (store.outputs(behaviour) for behaviour in behaviours)
+    return _resets(_Both(store=store, first=first, second=second))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Both:
     """The recordings of two behaviours, read when they are needed."""

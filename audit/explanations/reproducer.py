@@ -1,4 +1,4 @@
-"""The reproducer: a changed step as one script that runs with ``uv run`` at either release, and an issue text."""
+"""The reproducer: a changed step or reset as a script that runs with ``uv run`` at either release, and an issue."""
 
 from __future__ import annotations
 
@@ -17,22 +17,27 @@ from audit.explanations.reproducer_case import (
     SCRIPT,
     CannotReproduce,
     Case,
+    Reset,
     apart,
     commands,
+    edited_apart,
     labels,
     moved,
     same_python,
 )
 from audit.explanations.reproducer_issue import issue
-from audit.explanations.reproducer_script import SCENE_FOLDER, SEED, arguments_of, has_files, script
+from audit.explanations.reproducer_script import ADAPTER, SCENE_FOLDER, SEED, arguments_of, has_files, script
 
 ISSUE, CASE = "ISSUE.md", "case.json"
-FORMAT = 1
+WHY_NOT = "NO-SCRIPT.txt"
+"""The sentence that says why there is no script."""
+FORMAT = 2
 """Of ``case.json``."""
 
 _LONGEST_NAME = 120
 _UNSAFE = re.compile(r"[^A-Za-z0-9._@+-]+")
 _OWN_FILE = re.compile(r'"(/|~|[A-Za-z]:\\)')
+_IN_A_STEP = "step of {} state, observation and reward"
 _OTHER_FILE = re.compile(r"<[^!>]*\bfile\w*\s*=")
 
 
@@ -55,36 +60,61 @@ def write(folder: Path, case: Case) -> Path:
     """
     _check(case)
     files = {SCRIPT: script(case), ISSUE: issue(case), CASE: case_json(case)}
-    if isinstance(case.scene, Attachment) and has_files(case):
-        for name, content in case.scene.files.items():
-            folders.write_whole(folder / SCENE_FOLDER / name, content)
+    for place, content in _carried(case).items():
+        folders.write_whole(folder / place, content)
     for name, text in files.items():
         folders.write_whole(folder / name, text.encode())
+    (folder / WHY_NOT).unlink(missing_ok=True)
     return folder / SCRIPT
+
+
+def _carried(case: Case) -> dict[str, bytes]:
+    """Files of the user's that the script needs beside it."""
+    if not isinstance(case.attached, Attachment):
+        return {}
+    if case.environment.kind == "adapter":
+        return {f"{ADAPTER}.py": case.attached.files[case.attached.main]}
+    files = case.attached.files if has_files(case) else {}
+    return {f"{SCENE_FOLDER}/{name}": content for name, content in files.items()}
+
+
+def write_why_not(folder: Path, sentence: str) -> None:
+    """Leave the sentence where the script would be; one of an earlier audit shows something else."""
+    folders.write_whole(folder / WHY_NOT, f"{sentence}\n".encode())
+    for name in (SCRIPT, ISSUE, CASE):
+        (folder / name).unlink(missing_ok=True)
+
+
+def told(folder: Path) -> str:
+    """Where the script is, or why there is none; nothing where none was to be written."""
+    if (folder / SCRIPT).is_file():
+        return str(folder / SCRIPT)
+    return (folder / WHY_NOT).read_text(encoding="utf-8").strip() if (folder / WHY_NOT).is_file() else ""
 
 
 def _check(case: Case) -> None:
     """Raise where a script could not show the change."""
     row = case.environment
     title = row.title
-    if row.kind == "adapter":
-        raise CannotReproduce(f"{title} is stepped by an adapter of your own, which a script would have to contain")
-    if case.kind not in ("mujoco", "state"):
+    if row.kind == "adapter" and not isinstance(case.attached, Attachment):
+        raise CannotReproduce(f"the adapter of {title} is not at hand")
+    if case.kind not in ("mujoco", "state", "adapter") and not isinstance(case.given, Reset):
         raise CannotReproduce(f"no state can be imposed on {title} (it is of kind {case.kind!r}), so one step is none")
-    if row.edits:
-        raise CannotReproduce(f"{title} is edited ({', '.join(row.edits)}), which is not how its release has it")
-    if not moved(case) and same_python(case):
+    if not moved(case) and same_python(case) and not edited_apart(case):
         raise CannotReproduce(
             f"{case.older.name} and {case.newer.name} install the same, so no command tells them apart"
         )
     if not apart(case):
-        raise CannotReproduce(f"in this step of {title} state, observation and reward are the same in both releases")
+        shown = "reset of {} state and observation" if isinstance(case.given, Reset) else _IN_A_STEP
+        raise CannotReproduce(f"in this {shown.format(title)} are the same in both releases")
     if _OWN_FILE.search(plan.arguments_text(row)):
         raise CannotReproduce(f"the arguments of {title} name a file of this machine, which a script would not find")
+    if any(_OWN_FILE.search(plan.edits_text(side.edits)) for side in case.sides):
+        raise CannotReproduce(f"the edits of {title} name a file of this machine, which a script would not find")
     if row.kind == "mjcf":
-        if case.scene is None:
+        if case.attached is None:
             raise CannotReproduce(f"the scene of {title} is not at hand")
-        if isinstance(case.scene, str) and _OTHER_FILE.search(case.scene):
+        if isinstance(case.attached, str) and _OTHER_FILE.search(case.attached):
             raise CannotReproduce(f"the scene of {title} refers to other files, and they are not at hand")
 
 
@@ -96,16 +126,11 @@ def case_json(case: Case) -> str:
         "environment": {
             "title": row.title,
             "kind": row.kind,
-            "source": row.title if row.kind == "mjcf" else row.source,
+            "source": row.title if row.kind in ("mjcf", "adapter") else row.source,
             "arguments": arguments_of(row),
         },
         "state_kind": case.kind,
-        "state": _plain(case.state),
-        "action": case.action if isinstance(case.action, int) else _plain(case.action),
-        "action_dtype": case.action_dtype,
-        "seed": SEED,
-        "states_beyond": case.states_beyond,
-        "states_forced": case.states_forced,
+        **_given(case),
         "ratio": _plain([case.ratio])[0],
         "told": case.told,
     }
@@ -117,9 +142,25 @@ def case_json(case: Case) -> str:
             "python": side.python,
             "requires": side.requires,
             "packages": dict(side.packages),
+            "edits": json.loads(plan.edits_text(side.edits)),
             "outcome": {name: _plain(values) for name, values in side.outcome.outputs.items()},
         }
     return json.dumps(given, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _given(case: Case) -> dict[str, Any]:
+    given = case.given
+    if isinstance(given, Reset):
+        return {"shows": "reset", "seed": given.seed, "seeds_beyond": case.beyond, "seeds_tried": case.tried}
+    return {
+        "shows": "step",
+        "state": _plain(given.state),
+        "action": given.action if isinstance(given.action, int) else _plain(given.action),
+        "action_dtype": given.action_dtype,
+        "seed": SEED,
+        "states_beyond": case.beyond,
+        "states_forced": case.tried,
+    }
 
 
 def _plain(values: Iterable[float]) -> list[float | str]:

@@ -1,16 +1,16 @@
-"""The case that a reproducer shows: a forced step that two releases take differently, and what differs in it."""
+"""The case that a reproducer shows: a forced step or a reset that comes out differently, and what differs in it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from audit.asked.attachments import Attachment
-from audit.asked.matrix import EnvironmentRow
+from audit.asked.matrix import Edit, EnvironmentRow
 from audit.errors import AuditError
 
 SCRIPT = "reproduce.py"
@@ -24,21 +24,42 @@ Moved = tuple[str, str | None, str | None]
 
 
 class CannotReproduce(AuditError):
-    """The change cannot be shown by one step of a script that stands alone."""
+    """The change cannot be shown by one step or one reset of a script that stands alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A state that is imposed, and the action that is taken in it."""
+
+    state: tuple[float, ...]
+    action: tuple[float, ...] | int
+    """An integer where actions are discrete."""
+    action_dtype: str
+    """Of the stimulus, which is that of the action space; an integer has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """A seed from which an episode is started."""
+
+    seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of the step; an observation of several parts is one vector, as in a dump."""
+    """What came of it; an observation of several parts is one vector, as in a dump."""
 
     state: tuple[float, ...]
     observation: tuple[float, ...]
-    reward: float
+    reward: float | None
+    """Nothing after a reset."""
 
     @property
     def outputs(self) -> dict[str, tuple[float, ...]]:
         """By name, as vectors of Python's own numbers, whichever they were."""
-        vectors = {"state": self.state, "observation": self.observation, "reward": (self.reward,)}
+        vectors: dict[str, tuple[float, ...]] = {"state": self.state, "observation": self.observation}
+        if self.reward is not None:
+            vectors["reward"] = (self.reward,)
         return {name: tuple(map(float, values)) for name, values in vectors.items()}
 
 
@@ -52,28 +73,27 @@ class Side:
     """The lock: every distribution with its version."""
     python: str
     outcome: Outcome
+    edits: Mapping[str, Edit] = field(default_factory=dict)
+    """What is set otherwise in it, as the dumper gets it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A forced step that two releases take differently."""
+    """A forced step that two releases take differently, or a seed from which they start elsewhere."""
 
     environment: EnvironmentRow
     kind: str
-    """How the state is imposed, as the layout says: ``mujoco`` or ``state``."""
+    """How the state is imposed, as the layout says: ``mujoco``, ``state``, ``adapter``; others can only be reset."""
     older: Side
     newer: Side
-    state: tuple[float, ...]
-    action: tuple[float, ...] | int
-    """An integer where actions are discrete."""
-    action_dtype: str
-    """Of the stimulus, which is that of the action space; an integer has none."""
-    states_beyond: int
-    states_forced: int
+    given: Step | Reset
+    beyond: int
+    """States, or seeds, in which the two disagree beyond rounding."""
+    tried: int
     ratio: float
     """The largest separation in multiples of what rounding does."""
-    scene: str | Attachment | None = None
-    """A scene as XML text that needs no other file, or with all of its files."""
+    attached: str | Attachment | None = None
+    """A scene as XML text that needs no other file, or with all of its files; an adapter's file."""
     told: tuple[str, ...] = ()
     """What explains the change: stages, constants, releases."""
 
@@ -116,6 +136,8 @@ def _asked(case: Case) -> set[str]:
 
 def labels(case: Case) -> tuple[str, str]:
     """What the two are called: by what moved and was asked for, such as ``mujoco 2.3.7``, else by their names."""
+    if edited_apart(case):
+        return case.older.name, case.newer.name
     different = moved(case)
     if not different:
         return f"python {minor(case.older)}", f"python {minor(case.newer)}"
@@ -135,7 +157,12 @@ def _command(case: Case, side: Side) -> str:
     have = dict(side.packages)
     words = [] if same_python(case) else [f"--python {minor(side)}"]
     words += [f"--with '{name}=={have[name]}'" for name, *_ in moved(case) if name in have]
-    return " ".join(["uv run", *words, SCRIPT])
+    return " ".join(["uv run", *words, SCRIPT, *([side.name] if edited_apart(case) else [])])
+
+
+def edited_apart(case: Case) -> bool:
+    """Whether something is set otherwise in one of the two alone: then the command names which of them it is."""
+    return dict(case.older.edits) != dict(case.newer.edits)
 
 
 def same_python(case: Case) -> bool:

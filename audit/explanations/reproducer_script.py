@@ -1,8 +1,8 @@
 """The script of a reproducer, which runs with ``uv run`` at either release and knows nothing of this project.
 
-It imposes the state as the dumper does (``dumper/registered.py``, ``on_mujoco.py``, ``scene.py``, ``suite.py``), takes
-the step, and says which of the two recorded outcomes came of it. What both releases have in common is pinned in the
-script; what moved between them is on the command line.
+It imposes the state as the dumper does (``dumper/registered.py``, ``on_mujoco.py``, ``scene.py``, ``suite.py``,
+``adapter.py``) and takes the step, or resets from the seed, and says which of the two recorded outcomes came of it.
+What both releases have in common is pinned in the script; what moved between them is on the command line.
 """
 
 from __future__ import annotations
@@ -17,14 +17,29 @@ from typing import Any
 from audit.asked import plan
 from audit.asked.attachments import Attachment
 from audit.asked.matrix import EnvironmentRow
+from audit.explanations import reproducer_edits as edits
 from audit.explanations import reproducer_templates as templates
-from audit.explanations.reproducer_case import CannotReproduce, Case, Outcome, Side, commands, labels, minor, moved
+from audit.explanations.reproducer_case import (
+    CannotReproduce,
+    Case,
+    Outcome,
+    Reset,
+    Side,
+    Step,
+    commands,
+    labels,
+    minor,
+    moved,
+)
 
 SEED = 0
 """As in the dumper: a state is imposed after a reset from this seed."""
 
 SCENE_FOLDER = "scene"
 """Beside the script, where the scene needs other files."""
+
+ADAPTER = "audited_adapter"
+"""The adapter's module beside the script, called as in the dumper: its own name may be that of what it imports."""
 
 _WIDTH = 120
 _WATCHED = ("gymnasium", "gym", "dm-control", "mujoco", "numpy")
@@ -38,15 +53,16 @@ def script(case: Case) -> str:
     return templates.SCRIPT.substitute(
         python=_python_range(case),
         dependencies=_dependencies(case),
-        about=f"One step of {case.environment.title} from one state, which {older} and {newer} do not take alike.",
+        about=_about(case, older, newer),
+        told=_told(case),
         older_command=older_command,
         newer_command=newer_command,
         imports=_imports(case),
         packages=json.dumps(watched(case)),
-        state=_listed("STATE = [", case.state, "]"),
-        action=_action(case),
-        impose=templates.IMPOSE if case.kind == "mujoco" else "",
-        take_step=_take_step(case),
+        given=(_given(case.given) + edits.constants(case)).rstrip("\n"),
+        before=edits.functions(case) + (templates.IMPOSE if _imposes_on_mujoco(case) else ""),
+        function="start" if isinstance(case.given, Reset) else "take_step",
+        body=_body(case),
         installed=templates.INSTALLED if one_sided else "",
         version="installed" if one_sided else "metadata.version",
         recorded="".join(
@@ -55,6 +71,23 @@ def script(case: Case) -> str:
         ),
         scene=_embedded(case),
     )
+
+
+def _about(case: Case, older: str, newer: str) -> str:
+    title = case.environment.title
+    if isinstance(case.given, Reset):
+        return f"A reset of {title} from one seed, after which {older} and {newer} do not start alike."
+    return f"One step of {title} from one state, which {older} and {newer} do not take alike."
+
+
+def _told(case: Case) -> str:
+    if isinstance(case.given, Reset):
+        return "A new environment is reset from the seed"
+    return "The state is imposed on a new environment and one action is taken"
+
+
+def _imposes_on_mujoco(case: Case) -> bool:
+    return case.kind == "mujoco" and isinstance(case.given, Step)
 
 
 def _python_range(case: Case) -> str:
@@ -74,20 +107,24 @@ def _imports(case: Case) -> str:
     standard = ["import platform", "from importlib import metadata"]
     others = ["import numpy as np"]
     after = ""
-    if case.kind == "mujoco":
+    standard += edits.imports(case)
+    if _imposes_on_mujoco(case) or kind == "mjcf" or edits.has_in_file(case):
         others.insert(0, "import mujoco")
     if kind == "dm_control":
-        standard.insert(0, "import os")
+        standard.append("import os")
         after = templates.IMPORT_SUITE
     elif kind == "mjcf" and has_files(case):
         standard.append("from pathlib import Path")
+    elif kind == "adapter":
+        others += ["", f"import {ADAPTER} as adapter"]
     elif kind == "registered":
         apis = {_api(side) for side in case.sides}
         if apis == {"gymnasium"}:
             others.insert(0, "import gymnasium as gym")
         else:
-            standard.insert(0, "import inspect")
+            standard.append("import inspect")
             others, after = (["import gym", *others], "") if apis == {"gym"} else (others, templates.IMPORT_EITHER)
+    standard = sorted(set(standard), key=lambda line: (line.startswith("from"), line))
     return "\n".join([*standard, "", *others]) + after
 
 
@@ -103,34 +140,64 @@ def watched(case: Case) -> list[str]:
     return list(dict.fromkeys([*(name for name in _WATCHED if name in have), *changed]))
 
 
-def _action(case: Case) -> str:
-    if isinstance(case.action, int):
-        return f"ACTION = {case.action}"
-    return _listed("ACTION = np.array([", case.action, f'], dtype="{case.action_dtype}")')
+def _given(given: Step | Reset) -> str:
+    if isinstance(given, Reset):
+        return f"SEED = {given.seed}\n"
+    return _listed("STATE = [", given.state, "]") + "\n" + _action(given) + "\n"
 
 
-def _take_step(case: Case) -> str:
-    row = case.environment
-    arguments = arguments_of(row)
-    if row.kind == "mjcf":
-        return templates.SCENE_STEP.substitute(
-            model=_model(case), clear=_clear(arguments.get("keyframe")), frame_skip=arguments.get("frame_skip", 1)
-        )
-    if row.kind == "dm_control":
-        domain, _, task = row.source.partition("/")
-        keywords = {**arguments, "task_kwargs": {**arguments.get("task_kwargs", {}), "random": SEED}}
-        return templates.SUITE_STEP.substitute(
-            domain=json.dumps(domain), task=json.dumps(task), keywords=_keywords(keywords), seed=SEED
-        )
-    old = any(_api(side) == "gym" for side in case.sides)
-    return templates.REGISTERED_STEP.substitute(
-        make=(templates.MAKE_EITHER if old else templates.MAKE).substitute(
-            id=json.dumps(row.source), keywords=_keywords(arguments)
-        ),
-        reset=(templates.RESET_EITHER if old else templates.RESET).substitute(seed=SEED),
-        impose=templates.IMPOSE_MUJOCO if case.kind == "mujoco" else templates.IMPOSE_STATE,
-        read=templates.READ_MUJOCO if case.kind == "mujoco" else "world.state",
+def _action(given: Step) -> str:
+    if isinstance(given.action, int):
+        return f"ACTION = {given.action}"
+    return _listed("ACTION = np.array([", given.action, f'], dtype="{given.action_dtype}")')
+
+
+def _body(case: Case) -> str:
+    return _BODIES[case.environment.kind](case, arguments_of(case.environment))
+
+
+def _scene(case: Case, arguments: dict[str, Any]) -> str:
+    body = templates.SCENE_RESET if isinstance(case.given, Reset) else templates.SCENE_STEP
+    return body.substitute(
+        make=edits.made(case, templates.MAKE_SCENE.substitute(model=_model(case))),
+        clear=_clear(arguments.get("keyframe")),
+        frame_skip=arguments.get("frame_skip", 1),
     )
+
+
+def _task(case: Case, arguments: dict[str, Any]) -> str:
+    domain, _, task = case.environment.source.partition("/")
+    keywords = {**arguments, "task_kwargs": {**arguments.get("task_kwargs", {}), "random": SEED}}
+    make = templates.MAKE_TASK.substitute(
+        domain=json.dumps(domain), task=json.dumps(task), keywords=_keywords(keywords)
+    )
+    body = templates.SUITE_RESET if isinstance(case.given, Reset) else templates.SUITE_STEP
+    return body.substitute(make=edits.made(case, make), seed=SEED)
+
+
+def _adapted(case: Case, arguments: dict[str, Any]) -> str:
+    make = templates.MAKE_ADAPTED.substitute(keywords=_keywords(arguments).removeprefix(", "))
+    body = templates.ADAPTED_RESET if isinstance(case.given, Reset) else templates.ADAPTED_STEP
+    return body.substitute(make=edits.made(case, make), edits=edits.set_otherwise(case))
+
+
+def _registered(case: Case, arguments: dict[str, Any]) -> str:
+    old = any(_api(side) == "gym" for side in case.sides)
+    make = templates.MAKE_EITHER if old else templates.MAKE
+    reset = (templates.RESET_EITHER if old else templates.RESET).substitute(seed=SEED)
+    body = templates.REGISTERED_RESET if isinstance(case.given, Reset) else templates.REGISTERED_STEP
+    return body.substitute(
+        make=edits.made(case, make.substitute(id=json.dumps(case.environment.source), keywords=_keywords(arguments))),
+        edits=edits.set_otherwise(case, reset),
+        reset=reset,
+        start=templates.START_EITHER if old else templates.START,
+        impose=templates.IMPOSE_MUJOCO if case.kind == "mujoco" else templates.IMPOSE_STATE,
+        world="    world = env.unwrapped\n" if case.kind in templates.READ else "",
+        read=templates.READ.get(case.kind, "[]"),
+    )
+
+
+_BODIES = {"registered": _registered, "mjcf": _scene, "dm_control": _task, "adapter": _adapted}
 
 
 def arguments_of(row: EnvironmentRow) -> dict[str, Any]:
@@ -151,12 +218,12 @@ def _keywords(arguments: dict[str, Any]) -> str:
 
 def has_files(case: Case) -> bool:
     """Whether the scene needs other files beside it."""
-    return isinstance(case.scene, Attachment) and len(case.scene.files) > 1
+    return isinstance(case.attached, Attachment) and len(case.attached.files) > 1
 
 
 def _model(case: Case) -> str:
-    if isinstance(case.scene, Attachment) and has_files(case):
-        return f'from_xml_path(str(Path(__file__).with_name("{SCENE_FOLDER}") / {json.dumps(case.scene.main)}))'
+    if isinstance(case.attached, Attachment) and has_files(case):
+        return f'from_xml_path(str(Path(__file__).with_name("{SCENE_FOLDER}") / {json.dumps(case.attached.main)}))'
     return "from_xml_string(SCENE)"
 
 
@@ -168,7 +235,7 @@ def _clear(keyframe: str | int | None) -> str:
 
 
 def _embedded(case: Case) -> str:
-    scene = case.scene
+    scene = case.attached
     if case.environment.kind != "mjcf" or has_files(case):
         return ""
     text = scene.files[scene.main].decode() if isinstance(scene, Attachment) else str(scene)

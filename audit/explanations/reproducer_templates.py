@@ -15,19 +15,18 @@ $dependencies# ]
     $older_command
     $newer_command
 
-The state is imposed on a new environment and one action is taken. What comes of it is printed in full precision; the
+$told. What comes of it is printed in full precision; the
 last line says with which of the two it was recorded so, or how far it is from each.
 """
 
 $imports
 
 PACKAGES = $packages
-$state
-$action
+$given
 
 
-${impose}def take_step():
-$take_step
+${before}def $function():
+$body
 
 def flat(value):
     """One vector; the parts of a dictionary in the order of their names."""
@@ -54,8 +53,7 @@ def farthest(outcome, recorded):
 
 ${installed}def main():
     print("python " + platform.python_version(), *(f"{name} {$version(name)}" for name in PACKAGES), sep=", ")
-    state, observation, reward = take_step()
-    outcome = {"state": flat(state), "observation": flat(observation), "reward": flat(reward)}
+    outcome = {name: flat(value) for name, value in $function().items()}
     for name, values in outcome.items():
         print(name, values.tolist())
     found = sorted((*farthest(outcome, recorded), name) for name, recorded in RECORDED.items())
@@ -70,6 +68,12 @@ $scene
 main()
 ''')
 """The whole script."""
+
+SET_OTHERWISE = Template("""\
+    for name, value in $edits.items():
+        $call, name, value)
+""")
+"""What is edited."""
 
 INSTALLED = """\
 def installed(name):
@@ -109,13 +113,19 @@ def impose(model, data):
 """A state of MuJoCo."""
 
 REGISTERED_STEP = Template("""\
-$make$reset
+$make$edits$reset
     world = env.unwrapped
 $impose
     observation, reward = env.step(ACTION)[:2]
-    return $read, observation, reward
+    return {"state": $read, "observation": observation, "reward": reward}
 """)
 """The body of ``take_step`` for a registered environment."""
+
+REGISTERED_RESET = Template("""\
+$make$edits$start
+$world    return {"state": $read, "observation": observation}
+""")
+"""The body of ``start`` for a registered environment."""
 
 MAKE = Template("""\
     env = gym.make($id$keywords, disable_env_checker=True)
@@ -140,6 +150,20 @@ RESET_EITHER = Template("""\
         env.reset()""")
 """With any gym, or gymnasium."""
 
+START = """\
+    observation = env.reset(seed=SEED)[0]"""
+"""With gymnasium."""
+
+START_EITHER = """\
+    try:
+        returned = env.reset(seed=SEED)
+    except TypeError:  # before gym 0.22
+        env.seed(SEED)
+        returned = env.reset()
+    pair = isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], dict)
+    observation = returned[0] if pair else returned"""
+"""With any gym, or gymnasium."""
+
 IMPOSE_MUJOCO = """\
     mujoco.mj_resetData(world.model, world.data)
     impose(world.model, world.data)"""
@@ -149,25 +173,44 @@ IMPOSE_STATE = """\
     world.state = np.array(STATE, dtype=np.float64)"""
 """On a registered environment that has its state in an attribute."""
 
-READ_MUJOCO = "(world.data.qpos, world.data.qvel, world.data.act)"
-"""The state of a registered environment on MuJoCo."""
+READ = {"mujoco": "(world.data.qpos, world.data.qvel, world.data.act)", "state": "world.state"}
+"""The state of a registered environment; others do not publish one."""
+
+MAKE_SCENE = Template("""\
+    model = mujoco.MjModel.$model
+""")
+"""The compiled scene."""
 
 SCENE_STEP = Template("""\
-    model = mujoco.MjModel.$model
-    data = mujoco.MjData(model)
+$make    data = mujoco.MjData(model)
     $clear
     impose(model, data)
     data.ctrl[:] = ACTION
     mujoco.mj_step(model, data, $frame_skip)
     # As a program finds them after mj_step: MuJoCo computes them at the beginning of the last step.
     observation = data.sensordata, data.xpos[1:], data.xquat[1:]
-    return (data.qpos, data.qvel, data.act), observation, 0.0  # a scene has no reward
+    return {"state": (data.qpos, data.qvel, data.act), "observation": observation, "reward": 0.0}  # it has none
 """)
 """The body of ``take_step`` for a scene."""
 
-SUITE_STEP = Template("""\
+SCENE_RESET = Template("""\
+$make    data = mujoco.MjData(model)
+    $clear
+    position = data.qpos.copy()
+    mujoco.mj_forward(model, data)
+    data.qpos[:] = position  # some releases normalise quaternions in place
+    observation = data.sensordata, data.xpos[1:], data.xquat[1:]
+    return {"state": (data.qpos, data.qvel, data.act), "observation": observation}
+""")
+"""The body of ``start`` for a scene, in which nothing is random."""
+
+MAKE_TASK = Template("""\
     env = suite.load($domain, $task$keywords)
-    env.task.random.seed($seed)
+""")
+"""A task of dm_control."""
+
+SUITE_STEP = Template("""\
+$make    env.task.random.seed($seed)
     env.reset()
     model, data = env.physics.model.ptr, env.physics.data.ptr
     mocap = data.mocap_pos.copy(), data.mocap_quat.copy()
@@ -175,6 +218,38 @@ SUITE_STEP = Template("""\
     data.mocap_pos[:], data.mocap_quat[:] = mocap
     impose(model, data)
     taken = env.step(ACTION)
-    return (data.qpos, data.qvel, data.act), taken.observation, taken.reward or 0.0
+    state = data.qpos, data.qvel, data.act
+    return {"state": state, "observation": taken.observation, "reward": taken.reward or 0.0}
 """)
 """The body of ``take_step`` for a task of dm_control."""
+
+SUITE_RESET = Template("""\
+$make    env.task.random.seed(SEED)
+    observation = env.reset().observation
+    data = env.physics.data.ptr
+    return {"state": (data.qpos, data.qvel, data.act), "observation": observation}
+""")
+"""The body of ``start`` for a task of dm_control."""
+
+MAKE_ADAPTED = Template("""\
+    handle = adapter.make($keywords)
+""")
+"""Whatever the adapter makes."""
+
+ADAPTED_STEP = Template("""\
+$make$edits    adapter.impose(handle, np.array(STATE, dtype=np.float64))
+    observation, reward = adapter.step(handle, ACTION)[:2]
+    return {"state": adapter.read(handle), "observation": observation, "reward": reward}
+""")
+"""The body of ``take_step`` for an adapter."""
+
+ADAPTED_RESET = Template("""\
+$make$edits    if hasattr(adapter, "reset"):
+        observation = np.array(adapter.reset(handle, SEED))
+    else:  # an episode starts at the reference
+        reference = adapter.layout(handle).get("reference", adapter.read(handle))
+        adapter.impose(handle, np.array(reference, dtype=np.float64))
+        observation = np.array(adapter.read(handle))
+    return {"state": adapter.read(handle), "observation": observation}
+""")
+"""The body of ``start`` for an adapter."""

@@ -4,82 +4,142 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from analysis.yardstick import THRESHOLD
 from audit.asked.plan import Cell
-from audit.explanations.reproducer import folder_name, write
-from audit.explanations.reproducer_case import CannotReproduce, Case, Outcome, Side
+from audit.comparisons import comparing
+from audit.explanations import reproducer
+from audit.explanations.reproducer_case import CannotReproduce, Case, Outcome, Reset, Side, Step
 from audit.explanations.telling import StoredPair
-from audit.installing.locks import Release
 from audit.storage.store import Store
 
 FOLDER = "reproducers"
 """Beside the database."""
 
+_OF_A_STEP = ("state", "observation", "reward")
+_OF_A_RESET = ("state", "observation")
+
 
 def reproduce(store: Store, cells: tuple[Cell, Cell], pair: StoredPair, kind: str, told: Sequence[str]) -> str:
-    """Write a reproducer of one forced step that shows the change; return where, or why there is none.
+    """Write a reproducer of one forced step, or one reset, that shows the change; return where, or why there is none.
 
-    Of the states that show it, the one whose outcomes are furthest apart is taken.
+    Of the states or seeds that show it, the one whose outcomes are furthest apart is taken.
     """
+    older, newer = cells
+    folder = folder_of(store, older.environment.title, older.release.id, newer.release.id)
+    try:
+        case = _case(store, cells, pair, kind, tuple(told))
+        return str(reproducer.write(folder, case))
+    except CannotReproduce as error:
+        sentence = f"no script: {error}"
+        reproducer.write_why_not(folder, sentence)
+        return sentence
+
+
+def _case(store: Store, cells: tuple[Cell, Cell], pair: StoredPair, kind: str, told: tuple[str, ...]) -> Case:
+    _check_names(cells)
+    if pair.beyond and "forced.states" in store.stimulus_of(pair.older_behaviour):
+        return _step(store, cells, pair, kind, told)
+    return _reset(store, cells, pair, kind, told)
+
+
+def _check_names(cells: tuple[Cell, Cell]) -> None:
+    """One script makes one environment."""
+    names = [cell.environment.source_in(cell.release.request.known_as) for cell in cells]
+    if names[0] != names[1]:
+        raise CannotReproduce(f"{cells[0].environment.title} is {names[0]} in one release and {names[1]} in the other")
+
+
+def _step(store: Store, cells: tuple[Cell, Cell], pair: StoredPair, kind: str, told: tuple[str, ...]) -> Case:
     behaviours = pair.older_behaviour, pair.newer_behaviour
     given = store.stimulus_of(behaviours[0])
-    if not pair.beyond or "forced.states" not in given:
-        return ""
-    state = _furthest(store, behaviours, pair.beyond)
-    older, newer = cells
+    state = _furthest(pair.beyond, *(_array(store, each, "forced.state") for each in behaviours))
     actions = given["forced.actions"][state, 0]
-    try:
-        case = Case(
-            environment=older.environment,
-            kind=kind,
-            older=_side(older.release, store, behaviours[0], state),
-            newer=_side(newer.release, store, behaviours[1], state),
+    older, newer = (
+        _side(cell, {name: _array(store, each, f"forced.{name}")[state, 0] for name in _OF_A_STEP})
+        for cell, each in zip(cells, behaviours, strict=True)
+    )
+    return Case(
+        environment=cells[0].environment,
+        kind=kind,
+        older=older,
+        newer=newer,
+        given=Step(
             state=tuple(given["forced.states"][state].tolist()),
             action=int(actions) if actions.ndim == 0 else tuple(np.ravel(actions).astype(float).tolist()),
             action_dtype=str(given["forced.actions"].dtype),
-            states_beyond=len(pair.beyond),
-            states_forced=pair.states_forced,
-            ratio=pair.ratio,
-            scene=older.attachment,
-            told=tuple(told),
-        )
-        name = folder_name(older.environment.title, older.release.id, newer.release.id)
-        return str(write(store.path.parent / FOLDER / name, case))
-    except CannotReproduce as error:
-        return f"no script: {error}"
-
-
-def _furthest(store: Store, behaviours: tuple[str, str], beyond: Sequence[int]) -> int:
-    older, newer = (
-        store.arrays.get(store.outputs(behaviour)["forced.state"].digest)[list(beyond)] for behaviour in behaviours
+        ),
+        beyond=len(pair.beyond),
+        tried=pair.states_forced,
+        ratio=pair.ratio,
+        attached=cells[0].attachment,
+        told=told,
     )
+
+
+def _reset(store: Store, cells: tuple[Cell, Cell], pair: StoredPair, kind: str, told: tuple[str, ...]) -> Case:
+    behaviours = pair.older_behaviour, pair.newer_behaviour
+    evidence = comparing.resets(store, behaviours)
+    seeds = store.stimulus_of(behaviours[0]).get("reset.seeds", np.empty(0, dtype=np.int64))
+    ratios = evidence.reading.ratios if evidence.reading is not None else np.full(len(seeds), np.inf)
+    if evidence.same_bits or not (ratios >= THRESHOLD).any():
+        raise CannotReproduce("no forced step and no reset shows it: it is in spaces, or on the way of a trajectory")
+    place = int(np.argmax(ratios))
+    older, newer = (
+        _side(cell, {name: _array(store, each, f"reset.{name}")[place] for name in _OF_A_RESET})
+        for cell, each in zip(cells, behaviours, strict=True)
+    )
+    return Case(
+        environment=cells[0].environment,
+        kind=kind,
+        older=older,
+        newer=newer,
+        given=Reset(seed=int(seeds[place])),
+        beyond=int((ratios >= THRESHOLD).sum()),
+        tried=len(seeds),
+        ratio=float(ratios.max()),
+        attached=cells[0].attachment,
+        told=told,
+    )
+
+
+def _array(store: Store, behaviour: str, name: str) -> NDArray[Any]:
+    return store.arrays.get(store.outputs(behaviour)[name].digest)
+
+
+def _furthest(beyond: Sequence[int], older: NDArray[Any], newer: NDArray[Any]) -> int:
     if older.shape != newer.shape:
         return int(beyond[0])
-    apart = np.nan_to_num(np.abs(older - newer).reshape(len(beyond), -1).max(axis=1), nan=np.inf)
-    return int(beyond[int(np.argmax(apart))])
+    apart = np.abs(older[list(beyond)] - newer[list(beyond)]).reshape(len(beyond), -1).max(axis=1)
+    return int(beyond[int(np.argmax(np.nan_to_num(apart, nan=np.inf)))])
 
 
-def _side(release: Release, store: Store, behaviour: str, state: int) -> Side:
-    outputs = store.outputs(behaviour)
-    values = {
-        name: np.ravel(store.arrays.get(outputs[f"forced.{name}"].digest)[state, 0]).astype(np.float64)
-        for name in ("state", "observation", "reward")
-    }
+def _side(cell: Cell, outcome: dict[str, NDArray[Any]]) -> Side:
+    values = {name: tuple(np.ravel(array).astype(np.float64).tolist()) for name, array in outcome.items()}
+    release = cell.release
     return Side(
         name=release.id,
         requires=release.request.requires,
         packages=release.lock.packages,
         python=release.interpreter.version,
         outcome=Outcome(
-            state=tuple(values["state"].tolist()),
-            observation=tuple(values["observation"].tolist()),
-            reward=float(values["reward"][0]),
+            state=values["state"],
+            observation=values["observation"],
+            reward=values["reward"][0] if "reward" in values else None,
         ),
+        edits=cell.edits,
     )
+
+
+def folder_of(store: Store, environment: str, older: str, newer: str) -> Path:
+    """Where the script of a pair lies, or why there is none."""
+    return store.path.parent / FOLDER / reproducer.folder_name(environment, older, newer)
 
 
 def path_of(store: Store, environment: str, older: str, newer: str) -> Path:
     """Where the script of a pair lies, if it was written."""
-    return store.path.parent / FOLDER / folder_name(environment, older, newer) / "reproduce.py"
+    return folder_of(store, environment, older, newer) / "reproduce.py"

@@ -15,7 +15,7 @@ from audit.asked.matrix_file import MatrixFile
 from audit.asked.releases import ReleaseRequest
 from audit.console import Screen
 from audit.errors import EXIT_COMPLETE, UsageError
-from audit.explanations import blaming, explaining, showing, telling
+from audit.explanations import blaming, explaining, reproducer, showing, telling
 from audit.explanations.session import Inline, Session, Shown
 from audit.explanations.telling import StoredPair, Told
 from audit.failures import Failure
@@ -115,7 +115,7 @@ def _explain(
         packages=packages,
         searched=searched,
         change_log=changelogs.address(newer, packages[0].split()[0]) if searched and packages else "",
-        reproducer=str(script) if (script := showing.path_of(tools.store, *asked.names)).is_file() else "",
+        reproducer=reproducer.told(showing.folder_of(tools.store, *asked.names)),
         as_of=resolver.as_of,
     )
 
