@@ -38,6 +38,11 @@ class PackageIndex:
         tinysim.write_version(self.folder, version, like)
         self.uploaded[f"tinysim-{version}-py3-none-any.whl"] = day
 
+    def publish_planted(self, version: str, replaced: dict[str, str], day: datetime.date) -> None:
+        """A version of tinysim with lines of version 1.0 replaced."""
+        tinysim.write_plant(self.folder, tinysim.Plant(version=version, what="of a test", replaced=replaced))
+        self.uploaded[f"tinysim-{version}-py3-none-any.whl"] = day
+
     def publish_dependency(self, version: str, day: datetime.date, source: str = "SCALE = 1.0\n") -> None:
         """A version of what tinysim depends on."""
         tinysim.write_wheel(self.folder, "tinydep", version, {"tinydep/__init__.py": source}, ())

@@ -2,100 +2,20 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import shutil
 import signal
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import PINS, SPRING, Finished, Program, rows, write_matrix
+from tests.conftest import rows
 from tests.package_index import PackageIndex, serving
+from tests.simulated_nights import Nights, day, made
 
-FIRST = datetime.date(2026, 10, 1)
 pytestmark = pytest.mark.timeout(900)  # the fixture is nine runs of the program, for whichever test comes first
-HOOK = "cat >> told.md"
-
-
-def day(number: int) -> datetime.date:
-    return FIRST + datetime.timedelta(days=number)
-
-
-@dataclass(kw_only=True)
-class Nights:
-    """A matrix, an index, and the nights that have been."""
-
-    program: Program
-    index: PackageIndex
-    matrix: Path
-    results: dict[int, Finished] = field(default_factory=dict)
-    told: dict[int, str] = field(default_factory=dict)
-    """What the hook got on each night."""
-
-    @property
-    def database(self) -> Path:
-        return self.program.folder / "results" / "audit.duckdb"
-
-    def arguments(self, number: int) -> list[str]:
-        return ["nightly", str(self.matrix), "--day", str(day(number)), "--notify", HOOK, "--no-explain"]
-
-    def night(self, number: int, *more: str, **environment: str) -> Finished:
-        """The night after ``number`` days; uploads of the day before count."""
-        hooked = self.program.folder / "told.md"
-        hooked.unlink(missing_ok=True)
-        done = self.program(*self.arguments(number), *more, **environment)
-        self.results[number] = done
-        self.told[number] = hooked.read_text(encoding="utf-8") if hooked.exists() else ""
-        return done
-
-    def publish(self, version: str, like: str, number: int) -> None:
-        self.index.publish(version, like, day(number - 1))
-
-    def record(self, number: int) -> dict[str, Any]:
-        """The night as the view has it; the last of that day."""
-        columns = "exit_code, first, news, new_changes, waived_changes, known_changes, not_audited, summary, run_id"
-        found = rows(
-            self.database,
-            f"SELECT {columns} FROM nights WHERE night LIKE ? ORDER BY started DESC LIMIT 1",
-            f"{day(number)}%",
-        )
-        return dict(zip(columns.split(", "), found[0], strict=True))
-
-    def dumped(self, number: int) -> list[str]:
-        """The releases that were dumped on a night, and not taken from an earlier one."""
-        found = rows(
-            self.database,
-            "SELECT DISTINCT cell.release FROM internal.run_cells AS cell JOIN nights USING (run_id)"
-            " WHERE night LIKE ? AND NOT cell.reused AND cell.behaviour IS NOT NULL ORDER BY ALL",
-            f"{day(number)}%",
-        )
-        return [release for (release,) in found]
-
-    def changes(self, number: int) -> list[tuple[Any, ...]]:
-        return rows(
-            self.database,
-            "SELECT older, newer, verdict, standing FROM night_changes WHERE night LIKE ? ORDER BY ALL",
-            f"{day(number)}%",
-        )
-
-
-def write(path: Path, versions: str, **more: Any) -> Path:
-    """A matrix of the versions of tinysim in a range."""
-    row = {"package": "tinysim", "versions": versions, "pins": PINS}
-    return write_matrix(path, [row], [SPRING], **{"exclude-newer": str(day(0)), **more})
-
-
-def made(
-    folder: Path, index: PackageIndex, environment: Mapping[str, str], versions: str = ">=1", **more: Any
-) -> Nights:
-    """The program of a user whose uv knows the index, with a matrix of the versions of tinysim in a range."""
-    own = {key: value for key, value in environment.items() if key != "UV_FIND_LINKS"}
-    program = Program(folder=folder, environment={**own, "UV_INDEX": f"{index.address}/simple"})
-    return Nights(program=program, index=index, matrix=write(folder / "tiny.yaml", versions, **more))
 
 
 @pytest.fixture(scope="module")

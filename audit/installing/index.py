@@ -84,9 +84,11 @@ def versions(row: Ranged, python: str, day: datetime.date | None) -> tuple[str, 
         return tuple(json.loads(memory.read_text(encoding="utf-8")))
     found: list[str] = []
     below = ""
-    while (version := _offered(_asked(row, python, day, below))) is not None:
+    while (version := _offered(answer := _asked(row, python, day, below))) is not None:
         found.insert(0, version)
         below = f"<={Version(version).public},!={version}"  # `<1.0` would shut out 1.0rc1 too
+    if not found:
+        _too_young(row, answer)
     if memory is not None and found:
         folders.write_whole(memory, json.dumps(found).encode())
     return tuple(found)
@@ -103,16 +105,11 @@ def unknown(row: Ranged, python: str, day: datetime.date | None, known: Sequence
     told = " ".join(answer.errors.split())
     if "was not found in the package registry" in told:
         raise AuditError(f"the index does not have {row.package} any more")
-    young = _FILTERED.search(told)
-    if young is not None and not young["told"]:
-        raise AuditError(
-            f"the index does not tell when {row.package} {young['version']} was uploaded, so its age is not known: "
-            "set `min-age: 0` under `nightly` in the matrix"
-        )
+    young = _too_young(row, answer)
     return Sighting(
         versions=tuple(sorted(found, key=Version)),
         yanked={each["version"]: readable(each["reason"] or "") for each in _YANKED.finditer(told)},
-        young=young["version"] if young is not None else "",
+        young=young,
     )
 
 
@@ -135,6 +132,21 @@ def remembered_at(kind: str, day: datetime.date | None, *question: str) -> Path 
     if day is None or day >= datetime.datetime.now(datetime.UTC).date():
         return None
     return folders.cache() / kind / f"{digest(uv.settings_digest(), str(day), *question)}.txt"
+
+
+def _too_young(row: Ranged, answer: Answer) -> str:
+    """The version that a day shuts out, or nothing.
+
+    Raises:
+        AuditError: if the index does not tell when that version was uploaded, so that any day shuts it out.
+    """
+    young = _FILTERED.search(" ".join(answer.errors.split()))
+    if young is not None and not young["told"]:
+        raise AuditError(
+            f"the index does not tell when {row.package} {young['version']} was uploaded, so its age is not known: "
+            "for such an index a matrix has no `exclude-newer`, and a nightly one `min-age: 0` under `nightly`"
+        )
+    return young["version"] if young is not None else ""
 
 
 def _without(*known: str) -> str:

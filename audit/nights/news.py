@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from audit.asked.matrix import ExplicitRow, GeneratedRow, Matrix
 from audit.asked.matrix_file import MatrixFile
+from audit.asked.releases import ReleaseRequest
 from audit.asked.releases import request as request_of_row
 from audit.errors import IndexUnreachable, MatrixError
 from audit.failures import Failure
 from audit.installing import index, locks
 from audit.installing.index import Sighting
-from audit.installing.locks import Lock
+from audit.installing.locks import Lock, Release
 from audit.nights import watched
 from audit.nights.watched import Watch, Watched
 from audit.tools import at_once
@@ -53,21 +53,18 @@ def look(file: MatrixFile, known: Known, night: str, day: datetime.date | None) 
     """Ask the index for what is new on the evening of ``day``, or now where there is none."""
     matrix = file.matrix
     watches = [_listed(file, place, known, night, day) for place in range(len(matrix.releases))]
-    further = [
-        _Listed(watch=watch, known=watch.known(_there(known)), relisted=[]) for watch in watched.written_out(matrix)
-    ]
+    further = [_beyond(watch, known) for watch in watched.written_out(matrix)]
     ranges = [each for each in (*watches, *further) if each is not None]
     sighted = _sighted(ranges, day)
-    first = not known.releases
     releases: list[Watched] = []
     for row, listed in zip(matrix.releases, watches, strict=True):
         if isinstance(row, ExplicitRow):
-            releases.append(_written(matrix, row, known, night))
             after = [each for each in further if each.watch.row is row]
+            releases.append(_written(matrix, row, known, night, after))
         else:
             after = [listed] if listed is not None else []
         for each in after:
-            releases += _in_range(each, sighted[id(each)], night, day, first=first)
+            releases += _in_range(each, sighted[id(each)], night, day)
     withdrawn, notes = _withdrawn(ranges, sighted, known, night)
     gone = {each.id for each in withdrawn}
     kept = _once([each for each in releases if each.id not in gone])
@@ -81,8 +78,16 @@ class _Listed:
 
     watch: Watch
     known: list[Watched]
-    relisted: list[Watched]
+    relisted: list[Watched] = field(default_factory=list)
     """Releases of a range that is new in the matrix, or was edited there."""
+    edited: bool = False
+    newest: Version | None = None
+    """The newest that was known before an edit: what is above is new, the rest came with the edit."""
+
+    def news(self, version: str) -> str:
+        """What is new in a version that was not known, in words."""
+        came_by_edit = self.edited and (self.newest is None or Version(version) <= self.newest)
+        return "" if came_by_edit else f"{self.watch.package} {version}"
 
     @property
     def versions(self) -> list[str]:
@@ -101,21 +106,28 @@ def _listed(file: MatrixFile, place: int, known: Known, night: str, day: datetim
     watch = watched.generated(file.matrix, row)
     mine = watch.known(_there(known))
     if mine and all(each.listing == watch.listing for each in mine):
-        return _Listed(watch=watch, known=mine, relisted=[])
-    offered = index.versions(row, watch.python, row.exclude_newer or file.matrix.exclude_newer or day)
+        return _Listed(watch=watch, known=mine)
+    offered = index.versions(watch, watch.python, row.exclude_newer or file.matrix.exclude_newer or day)
     if not offered:
         where = file.at(("releases", place, "versions"))
         raise MatrixError(str(file.path), [f"{where}: the index has no {row.package} in {row.versions}"])
+    here = [replace(each, listing=watch.listing) for each in mine]
     newest = max((Version(each.version) for each in mine), default=None)
-    still = SpecifierSet(row.versions)
-    mine = [each for each in mine if still.contains(each.version, prereleases=True)]
-    here = {each.version: replace(each, listing=watch.listing) for each in mine}
-    fresh = [
-        watch.release(version, night, f"{row.package} {version}" if newest and Version(version) > newest else "")
-        for version in offered
-        if version not in here
-    ]
-    return _Listed(watch=watch, known=list(here.values()), relisted=fresh)
+    listed = _Listed(watch=watch, known=here, edited=True, newest=newest)
+    there = set(listed.versions)
+    fresh = [watch.release(version, night, listed.news(version)) for version in offered if version not in there]
+    return replace(listed, relisted=fresh)
+
+
+def _beyond(watch: Watch, known: Known) -> _Listed:
+    """What is watched above a release that is written out; what is there when that begins is not new."""
+    assert isinstance(watch.row, ExplicitRow)
+    mine = watch.known(_there(known))
+    template = known.releases.get(watch.row.id)
+    if template is not None and watch.listing in template.listing.split():
+        return _Listed(watch=watch, known=mine)
+    found = [Version(each.version) for each in known.releases.values() if each.package == watch.package]
+    return _Listed(watch=watch, known=mine, edited=True, newest=max(found, default=None))
 
 
 def _sighted(ranges: Sequence[_Listed], day: datetime.date | None) -> dict[int, Sighting]:
@@ -125,24 +137,20 @@ def _sighted(ranges: Sequence[_Listed], day: datetime.date | None) -> dict[int, 
     return {id(listed): sighting for listed, sighting in at_once(ask, ranges)}
 
 
-def _written(matrix: Matrix, row: ExplicitRow, known: Known, night: str) -> Watched:
-    """A release that is written out, as it is known or anew."""
+def _written(matrix: Matrix, row: ExplicitRow, known: Known, night: str, after: Sequence[_Listed]) -> Watched:
+    """A release that is written out, as it is known or anew, with what is watched ``after`` it."""
+    listing = " ".join(each.watch.listing for each in after)
     request = request_of_row(matrix, row, row.id, row.requires)
     asked = watched.asked_digest(request)
     there = known.releases.get(row.id)
     if there is not None and there.asked == asked:
-        return replace(there, request=request)
-    return Watched(request=request, asked=asked, found=night)
+        return replace(there, request=request, listing=listing, package="", version="")
+    return Watched(request=request, asked=asked, listing=listing, found=night)
 
 
-def _in_range(
-    listed: _Listed, sighting: Sighting, night: str, day: datetime.date | None, *, first: bool
-) -> list[Watched]:
+def _in_range(listed: _Listed, sighting: Sighting, night: str, day: datetime.date | None) -> list[Watched]:
     """The releases of a range in version order."""
-    watch = listed.watch
-    added = bool(listed.relisted) and not listed.known  # a row that somebody wrote into the matrix is no news
-    words = "" if first or added else f"{watch.package} {{}}"
-    new = [watch.release(version, night, words.format(version)) for version in sighting.versions]
+    new = [listed.watch.release(version, night, listed.news(version)) for version in sighting.versions]
     new = [replace(each, request=watched.on(each.request, day)) for each in new]
     return sorted((*listed.known, *listed.relisted, *new), key=lambda each: Version(each.version))
 
@@ -205,7 +213,7 @@ def _dependencies(
     if "dependencies" not in matrix.nightly.also:
         return tuple(ordered), ()
     notes: list[str] = []
-    for newest in _newest_of_series(matrix, ordered, night):
+    for newest in _newest_of_series(matrix, ordered, day):
         moved = _moved(newest, known, night, day)
         if isinstance(moved, Watched):
             ordered.insert(ordered.index(newest) + 1, moved)
@@ -214,32 +222,51 @@ def _dependencies(
     return tuple(ordered), tuple(notes)
 
 
-def _newest_of_series(matrix: Matrix, releases: Sequence[Watched], night: str) -> list[Watched]:
-    """The last of each series that was resolved on an earlier night; not those whose own day is their point."""
+def _newest_of_series(matrix: Matrix, releases: Sequence[Watched], day: datetime.date | None) -> list[Watched]:
+    """The last of each series that is not resolved as of tonight anyhow; not those whose own day is their point."""
     on_their_day = {row.id for row in matrix.releases if isinstance(row, ExplicitRow) and row.exclude_newer}
     last = {each.request.series: each for each in releases}
     locked = {each.request.series: each for each in releases if each.lock_digest}
-    return [
-        locked[series]
-        for series, each in last.items()
-        if each.found != night and series in locked and locked[series].request.known_as not in on_their_day
-    ]
+    due = {series: each for series, each in last.items() if each.audited is None and each.lock_digest is None}
+    asked = [each for each in {**locked, **due}.values() if each.request.known_as not in on_their_day]
+    return [each for each in asked if each.lock_digest is not None or each.request.exclude_newer != day]
 
 
 def _moved(newest: Watched, known: Known, night: str, day: datetime.date | None) -> Watched | str:
-    """The newest release as it resolves tonight, where that is another lock; or why it does not resolve; or nothing."""
+    """The newest release as it resolves tonight, where that is another lock; or why it does not resolve; or nothing.
+
+    What moved between the matrix's day and the night on which a release is recorded is recorded with it, and not new.
+    """
     base = newest.request.known_as
+    before = _first_lock(newest, known)
+    if before is None:
+        return ""  # the audit tells why
     request = replace(watched.on(newest.request, day), id=f"{base}@{night}", like=base)
-    resolved = locks.resolve(request)
+    resolved = _resolved(request)
     if isinstance(resolved, Failure):
-        if resolved.is_infrastructure:
-            raise IndexUnreachable.because(resolved.reason)
         return f"{base} does not resolve any more: {resolved.reason}"
-    before = dict(Lock.from_text(known.locks[str(newest.lock_digest)]).packages)
-    words = moves(before, dict(resolved.lock.packages))
+    words = moves(dict(before.packages), dict(resolved.lock.packages))
     if not words:
         return ""
-    return Watched(request=request, asked=newest.asked, news=f"{', '.join(words)} under {base}", found=night)
+    is_news = newest.lock_digest is not None or newest.news
+    told = f"{', '.join(words)} under {base}" if is_news else ""
+    return Watched(request=request, asked=newest.asked, news=told, found=night)
+
+
+def _first_lock(release: Watched, known: Known) -> Lock | None:
+    """The lock that a release was given, or is given tonight."""
+    if release.lock_digest is not None:
+        return Lock.from_text(known.locks[release.lock_digest])
+    resolved = _resolved(release.request)
+    return None if isinstance(resolved, Failure) else resolved.lock
+
+
+def _resolved(request: ReleaseRequest) -> Release | Failure:
+    """A lock, or what the release did wrong; without an index there is no night."""
+    resolved = locks.resolve(request)
+    if isinstance(resolved, Failure) and resolved.is_infrastructure:
+        raise IndexUnreachable.because(resolved.reason)
+    return resolved
 
 
 def moves(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:

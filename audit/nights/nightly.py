@@ -69,7 +69,9 @@ def night(
         blank = replace(blank, exit_code=error.exit_code, trouble=str(error))
     met = {(each.environment, each.older, each.newer) for each in blank.changes}
     notes = (*blank.notes, *waivers.notes({*nights.reported(), *met}))
-    summary = replace(blank, notes=notes, seconds=time.monotonic() - began)
+    told = nights.last_summary(name)
+    repeated = tuple(each for each in notes if plain.note(each) in told)
+    summary = replace(blank, notes=notes, repeated=repeated, seconds=time.monotonic() - began)
     nights.finish(_record(summary), summary.changes, [each.id for each in done])
     return summary
 
@@ -97,6 +99,12 @@ class _Found:
         return [each for each in self.look.releases if each.audited is None]
 
     @property
+    def relisted(self) -> bool:
+        """Whether somebody edited which versions there are: told apart from what is new tonight, and never again."""
+        known = self.known.releases
+        return any(each.id in known and each.listing != known[each.id].listing for each in self.look.releases)
+
+    @property
     def news(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(each.news for each in self.due if each.news))
 
@@ -116,7 +124,7 @@ def _look(file: MatrixFile, tools: Tools, evening: Evening, blank: AuditSummary)
         edited = nights.last_question(name) != question(file)
         found = _Found(look=look, known=known, edited=edited, failed=nights.failed(name))
         done(f"{len(found.due)} of {len(look.releases)} releases of {name} to audit")
-    nights.keep(name, look.withdrawn)
+    nights.keep(name, (*(look.releases if found.relisted else ()), *look.withdrawn))
     return found
 
 

@@ -172,8 +172,16 @@ class _Judged:
         """The older cells that a cell is held against."""
         if self._against is not None:
             return [each for each in earlier if each.release == self._against]
-        across = [each for each in earlier if each.series != cell.series and each.requires == cell.requires]
-        return ([before] if before is not None else []) + across
+        if before is None:
+            return self._across(earlier, cell)
+        if before.requires == cell.requires:
+            return [before]  # a later resolution: what lies between the series came with the one before
+        return [before, *self._across(earlier, cell)]
+
+    @staticmethod
+    def _across(earlier: Sequence[_Cell], cell: _Cell) -> list[_Cell]:
+        """The same requirements in other series."""
+        return [each for each in earlier if each.series != cell.series and each.requires == cell.requires]
 
     def change(self, older: _Cell, newer: _Cell) -> NightChange | None:
         """What changed or broke between two cells; nothing where nothing did."""

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -25,7 +26,7 @@ class Watched:
     asked: str
     """Digest of what the matrix asks for: with another, it is another release."""
     listing: str = ""
-    """Digest of the range that it was listed under; empty where it is written out."""
+    """Digest of the range that it was listed under; where it is written out, of those that are watched above it."""
     package: str = ""
     version: str = ""
     lock_digest: str | None = None
@@ -101,12 +102,14 @@ class Watch:
         )
 
     def known(self, watched: Sequence[Watched]) -> list[Watched]:
-        """Those of the releases that belong to this range, in version order."""
+        """Those of the releases that belong to this range as it is now, in version order."""
         own = [each for each in watched if self._owns(each)]
         return sorted(own, key=lambda each: Version(each.version))
 
     def _owns(self, each: Watched) -> bool:
         if each.package != self.package or each.request.like:
+            return False
+        if not SpecifierSet(self.versions).contains(each.version, prereleases=True):
             return False
         expected = self.request(each.version)
         return each.id == expected.id and each.asked == asked_digest(expected)
@@ -143,14 +146,14 @@ def written_out(matrix: Matrix) -> Iterator[Watch]:
     """
     for name in matrix.nightly.watch:
         rows = [(version, row) for row in matrix.releases if (version := pinned_version(row, name)) is not None]
-        version, row = max(rows, key=lambda each: Version(each[0]))
+        version, row = max(reversed(rows), key=lambda each: Version(each[0]))  # of equal ones the last
         assert isinstance(row, ExplicitRow)
         template = row.id.replace(version, "{version}")
         yield Watch(
             matrix=matrix,
             row=row,
             package=name,
-            versions=f">{version}",
+            versions=f">={version},!={version}",  # `>1.0` would shut out 1.0.post1
             prereleases=matrix.nightly.prereleases,
             template=template if "{version}" in template else f"{name}-{{version}}",
             requires=tuple(_with_place(text, name) for text in row.requires),

@@ -73,6 +73,15 @@ class StoredNights:
         )
         return str(found[0][0]) if found else ""
 
+    def last_summary(self, matrix: str) -> str:
+        """What the last night that came to an end told."""
+        found = self._database.rows(
+            "SELECT summary FROM internal.nights WHERE matrix = ? AND finished IS NOT NULL"
+            " ORDER BY started DESC LIMIT 1",
+            [matrix],
+        )
+        return str(found[0][0]) if found else ""
+
     def failed(self, matrix: str) -> set[str]:
         """Releases that the last audit of a night could not resolve or build."""
         found = self._database.rows(

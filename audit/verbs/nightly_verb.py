@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,9 +13,9 @@ from audit.asked import matrix_file
 from audit.asked.matrix_file import MatrixFile
 from audit.cluster.workers import Workers
 from audit.console import Screen
-from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, UsageError
+from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, StoreError, UsageError
+from audit.nights import hook, schedule, waivers
 from audit.nights import nightly as nights
-from audit.nights import schedule, waivers
 from audit.nights.nightly import Evening
 from audit.nights.schedule import Plan
 from audit.reports.summaries import markdown, outputs, plain
@@ -26,9 +25,6 @@ from audit.storage.store import Store
 from audit.tools import Tools
 from audit.verbs import running
 from audit.verbs.running import DATABASE
-
-HOOK_SECONDS = 300
-"""That a hook command may take: it sends a message."""
 
 _database = click.option(
     "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
@@ -65,16 +61,20 @@ def nightly(
     )
     told: list[AuditSummary] = []
     with folders.held(database.with_name(f"{database.name}.nightly"), busy):
-        with Store(database) as store, Workers(address, jobs) as runner:
-            tools = Tools(store=store, runner=runner, reporter=screen, timeout=timeout)
-            for file, waived in zip(files, accepted, strict=True):
-                told.append(nights.night(file, tools, waived, evening, explained=explain))
-                for line in plain.lines(told[-1]):
-                    screen.note(line)
-        code = _exit_code(told)
-        if notify and not all(each.is_quiet for each in told):
-            _notify(notify, told, screen)
-        wanted.write(told)
+        try:
+            with Store(database) as store, Workers(address, jobs) as runner:
+                tools = Tools(store=store, runner=runner, reporter=screen, timeout=timeout)
+                for file, waived in zip(files, accepted, strict=True):
+                    told.append(nights.night(file, tools, waived, evening, explained=explain))
+                    for line in plain.lines(told[-1]):
+                        screen.note(line)
+        except StoreError as error:
+            if _exit_code(told) != EXIT_CHANGED:
+                raise
+            screen.error(f"release-audit: {error}")  # that is told again tomorrow, and the change is not
+        finally:  # also when a later matrix is interrupted: what has been recorded is not told on another night
+            _hand_on(told, wanted, notify, screen)
+    code = _exit_code(told)
     screen.note(f"exit code {code}")
     return code
 
@@ -95,16 +95,13 @@ def _exit_code(told: Sequence[AuditSummary]) -> int:
     return EXIT_CHANGED if EXIT_CHANGED in codes else max(codes, default=EXIT_COMPLETE)
 
 
-def _notify(command: str, told: Sequence[AuditSummary], screen: Screen) -> None:
-    """Hand the summary to the hook; that it fails is told and changes nothing."""
-    text = markdown.render([each for each in told if not each.is_quiet])
-    try:
-        done = subprocess.run(command, shell=True, input=text, text=True, timeout=HOOK_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        screen.error(f"release-audit: the command of --notify took longer than {HOOK_SECONDS} s")
-        return
-    if done.returncode:
-        screen.error(f"release-audit: the command of --notify failed with exit code {done.returncode}")
+def _hand_on(told: Sequence[AuditSummary], wanted: Outputs, notify: str | None, screen: Screen) -> None:
+    """Write the summaries, then hand those with news to the hook: it may want the files."""
+    if told:
+        wanted.write(told)
+    news = [each for each in told if not each.is_quiet]
+    if notify and news and (trouble := hook.tell(notify, markdown.render(news))):
+        screen.error(f"release-audit: {trouble}")
 
 
 @click.command("schedule")

@@ -21,7 +21,7 @@ def lines(summary: AuditSummary) -> list[str]:
     told += _section(
         "could not be audited", (f"{each.subject}: {each.status}: {each.reason}" for each in summary.not_audited)
     )
-    told += _section("notes", summary.notes)
+    told += _section("notes", map(note, summary.notes))
     if summary.night and (known := summary.of("known")):
         told.append(f"{counted(len(known), 'change')} known already: in the view night_changes")
     return [readable(line) for line in told]
@@ -35,6 +35,11 @@ def text(summary: AuditSummary) -> str:
 def change(each: NightChange) -> str:
     """A change in a line."""
     return f"{each.environment}: {each.older} → {each.newer}: {each.verdict}: {each.reason}"
+
+
+def note(text: str) -> str:
+    """A note in a line."""
+    return readable(" ".join(text.split()))
 
 
 def _section(title: str, items: Iterable[str]) -> list[str]:

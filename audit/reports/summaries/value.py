@@ -27,6 +27,8 @@ class AuditSummary:
     changes: tuple[NightChange, ...] = ()
     not_audited: tuple[NotAudited, ...] = ()
     notes: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    """Those of the notes that the last night told as well: nobody is woken for them again."""
     trouble: str = ""
     """Why it could not be completed."""
     seconds: float = 0.0
@@ -38,7 +40,8 @@ class AuditSummary:
     @property
     def is_quiet(self) -> bool:
         """Whether nobody has to be told."""
-        told = self.news or self.notes or self.trouble or self.of("new") or self.not_audited
+        noted = set(self.notes) - set(self.repeated)
+        told = self.news or noted or self.trouble or self.of("new") or self.not_audited
         return self.exit_code == EXIT_COMPLETE and not told
 
     @property
