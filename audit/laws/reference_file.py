@@ -174,7 +174,7 @@ def shipped() -> tuple[ReferenceFile, ...]:
 
 
 def of_a_matrix(paths: Sequence[Path]) -> tuple[ReferenceFile, ...]:
-    """Those that a matrix brings beside the shipped ones. What they find is kept by name, so no two have one."""
+    """Those that a matrix brings beside the shipped ones. What they find is told by name, so no two have one."""
     taken = {path.stem: path for path in FOLDER.glob("*.yaml")}
     found = []
     for path in paths:
