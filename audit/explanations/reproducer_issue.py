@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from analysis.yardstick import THRESHOLD
-from audit.asked.matrix import EnvironmentRow
+from audit.asked.environment_rows import EnvironmentRow
 from audit.explanations.reproducer_case import SCRIPT, Apart, Case, Side, apart, commands, labels, moved, same_python
 from audit.explanations.reproducer_script import SCENE_FOLDER, arguments_of, has_files, script, watched
 

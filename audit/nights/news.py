@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from audit.asked.matrix import ExplicitRow, GeneratedRow, Matrix
+from audit.asked.matrix import Matrix
 from audit.asked.matrix_file import MatrixFile
+from audit.asked.release_rows import ExplicitRow, GeneratedRow
 from audit.asked.releases import request as request_of_row
 from audit.errors import IndexUnreachable, MatrixError
 from audit.failures import Failure
