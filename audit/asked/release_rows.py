@@ -22,7 +22,11 @@ from audit.asked.fields import (
 )
 from audit.asked.yaml_models import FileModel
 
-_SOURCE = "Whether source distributions may be built, which runs their code: true, or names of packages; default: no."
+_SOURCE = (
+    "Whether source distributions may be built, which runs their code; default: no. true: where there is no wheel. "
+    "Names of packages: these are always built, even where there is a wheel, and versions that have only a wheel are "
+    "not found."
+)
 
 
 class _BuiltRow(FileModel):
@@ -32,7 +36,7 @@ class _BuiltRow(FileModel):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The packages that may be built, in order; ``:all:`` for any."""
+        """The packages that are built, wheel or not, in order; ``:all:`` for any that has no wheel."""
         if isinstance(self.source, bool):
             return (":all:",) if self.source else ()
         return tuple(sorted({canonicalize_name(name) for name in self.source}))
