@@ -24,8 +24,8 @@ import numpy as np
 import psutil
 
 from audit.asked import attachments, matrix_file, plan, releases
-from audit.asked.matrix import StimulusSpec
 from audit.asked.plan import Cell
+from audit.asked.stimulus_spec import StimulusSpec
 from audit.console import Screen
 from audit.dumps import dumper_request
 from audit.installing import building, locks

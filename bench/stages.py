@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from audit.asked import plan
-from audit.asked.matrix import StimulusSpec
 from audit.asked.plan import Cell
+from audit.asked.stimulus_spec import StimulusSpec
 from audit.console import Screen
 from audit.dumps import dumper_process
 from audit.dumps.answers import CellAnswer

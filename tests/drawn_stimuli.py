@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import settings
 from numpy.typing import NDArray
 
-from audit.asked.matrix import EnvironmentRow, StimulusSpec
+from audit.asked.environment_rows import EnvironmentRow
+from audit.asked.stimulus_spec import StimulusSpec
 from audit.stimuli import starts, stimulus
 from audit.stimuli.layout import Layout
 from audit.stimuli.stimulus import Stimulus

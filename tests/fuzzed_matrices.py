@@ -12,8 +12,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from audit.asked import attachments, matrix_file, plan, releases
-from audit.asked.matrix import ExplicitRow
 from audit.asked.matrix_file import SHIPPED
+from audit.asked.release_rows import ExplicitRow
 from audit.errors import AuditError, MatrixError
 from audit.laws import reference_file
 from audit.stimuli import bank

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from audit.asked.matrix import EnvironmentRow
+from audit.asked.environment_rows import EnvironmentRow
 from audit.asked.plan import Cell
 from audit.asked.releases import ReleaseRequest
 from audit.installing.interpreters import Interpreter

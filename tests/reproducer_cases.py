@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from audit.asked.attachments import Attachment
-from audit.asked.matrix import EnvironmentRow
+from audit.asked.environment_rows import EnvironmentRow
 from audit.explanations.reproducer_case import Case, Outcome, Reset, Side, Step
 
 OLDER = Side(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit.asked.matrix import BankSpec
+from audit.asked.stimulus_spec import BankSpec
 from audit.dumps.answers import CellAnswer
 from audit.errors import UsageError
 from audit.stimuli import bank, starts

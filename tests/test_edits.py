@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from audit.asked import plan, releases
-from audit.asked.matrix import EnvironmentRow, StimulusSpec
+from audit.asked.environment_rows import EnvironmentRow
 from audit.asked.plan import Cell, Recording
+from audit.asked.stimulus_spec import StimulusSpec
 from audit.errors import MatrixError
 from audit.installing import index
 from audit.installing.venvs import Recipe

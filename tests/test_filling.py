@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from audit.asked.matrix import BankSpec
+from audit.asked.stimulus_spec import BankSpec
 from audit.stimuli import bank as audit_bank
 from audit.stimuli.bank import SOURCES
 from audit.stimuli.layout import Layout

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from audit.asked import matrix_file, releases
-from audit.asked.matrix import GeneratedRow
+from audit.asked.release_rows import GeneratedRow
 from audit.asked.releases import ReleaseRequest
 from audit.errors import MatrixError
 from audit.failures import Failure

@@ -18,6 +18,8 @@ from tests.stored_runs import RUN, audited, judgement
 PAIR = ("E", "old", "new")
 OLD, NEW = "x", "y"
 """Behaviours."""
+HELD = "digest of set"
+"""The content of the reference set that the run is held against."""
 
 
 def screening(tested: str = NEW, law: str = "energy", **changes: Any) -> ScreeningRecord:
@@ -25,6 +27,7 @@ def screening(tested: str = NEW, law: str = "energy", **changes: Any) -> Screeni
         reference_behaviour=OLD if tested == NEW else NEW,
         tested_behaviour=tested,
         laws="set",
+        laws_digest=HELD,
         setting="shipped",
         law=law,
         reference_residual=1e-9,
@@ -42,6 +45,7 @@ def attribution(behaviour: str = NEW, law: str = "energy", **changes: Any) -> At
     row = AttributionRecord(
         behaviour=behaviour,
         laws="set",
+        laws_digest=HELD,
         setting="shipped",
         law=law,
         verdict=str(Verdict.PARAMETER_FAULT),
@@ -70,6 +74,7 @@ HOLDS: dict[str, Any] = {"broken": False, "ratio": 1.0, "p": 0.51}
 def changed(store: Store) -> Store:
     """A run in which one release changed."""
     audited(store, {"old": OLD, "new": NEW})
+    store.laws.hold(RUN.run_id, [HELD])
     store.comparisons.put_comparison(OLD, NEW, RUN.reads, judgement(), [])
     return store
 
@@ -209,6 +214,7 @@ def test_a_constant_of_the_other_release_is_not_told(changed: Store) -> None:
 @pytest.mark.parametrize("verdict", [Compared.IDENTICAL, Compared.ROUNDING, Compared.AMPLIFIED])
 def test_laws_are_told_only_of_what_changed(store: Store, verdict: Compared) -> None:
     audited(store, {"old": OLD, "new": NEW})
+    store.laws.hold(RUN.run_id, [HELD])
     store.comparisons.put_comparison(OLD, NEW, RUN.reads, judgement(verdict), [])
     store.laws.put_screenings([screening()])
     assert law_lines.lines(store, RUN.run_id) == {}
@@ -217,6 +223,7 @@ def test_laws_are_told_only_of_what_changed(store: Store, verdict: Compared) -> 
 
 def test_every_pair_that_shows_the_behaviours_has_the_line(store: Store) -> None:
     audited(store, {"a": OLD, "b": NEW, "c": OLD})
+    store.laws.hold(RUN.run_id, [HELD])
     store.comparisons.put_comparison(OLD, NEW, RUN.reads, judgement(), [])
     store.laws.put_screenings([screening(), screening(tested=OLD, **HOLDS)])
     broken = "energy broken, ratio 1.23e+07, p 7.8e-05"
@@ -254,4 +261,31 @@ def test_attributions_are_those_of_releases(changed: Store) -> None:
     columns = "matrix, environment, release, laws, law, explanation, parameters, fitted, specified"
     assert changed.query(f"SELECT {columns} FROM attributions").rows == (
         ("m", "E", "new", "set", "energy", "m is 1.3, specified 1", ["m"], [1.3], [1.0]),
+    )
+
+
+def test_every_run_shows_what_its_own_reference_sets_found(changed: Store) -> None:
+    """Another matrix with a set of the same name, and one without any, on the same behaviours."""
+    other, without = (replace(RUN, run_id=name, matrix=name) for name in ("other", "without"))
+    for run in (other, without):
+        audited(changed, {"old": OLD, "new": NEW}, run)
+    changed.laws.hold(other.run_id, ["digest of another set"])
+    edited: dict[str, Any] = {"laws_digest": "digest of another set"}
+    changed.laws.put_screenings([screening(), screening(ratio=2.0, **edited)])
+    changed.laws.put_attributions([attribution(), attribution(explanation="m is 1.3, specified 2", **edited)])
+    told = {
+        RUN.run_id: "energy broken, ratio 1.23e+07, p 7.8e-05: m is 1.3, specified 1",
+        other.run_id: "energy broken, ratio 2, p 7.8e-05: m is 1.3, specified 2",
+    }
+    for run_id in (RUN.run_id, other.run_id, without.run_id):
+        assert law_lines.lines(changed, run_id).get(PAIR) == told.get(run_id)
+        assert law_lines.line(changed, run_id, PAIR) == told.get(run_id, "")
+        assert law_lines.of_behaviours(changed, run_id, [OLD, NEW]).get((OLD, NEW)) == told.get(run_id)
+    assert changed.query("SELECT matrix, laws, ratio FROM screenings ORDER BY ALL").rows == (
+        ("m", "set", 1.2345e7),
+        ("other", "set", 2.0),
+    )
+    assert changed.query("SELECT matrix, release, explanation FROM attributions ORDER BY ALL").rows == (
+        ("m", "new", "m is 1.3, specified 1"),
+        ("other", "new", "m is 1.3, specified 2"),
     )

@@ -208,6 +208,42 @@ def test_laws_that_are_edited_are_held_against_anew(audited: Audited) -> None:
     ]
 
 
+def test_matrices_with_other_laws_or_none_leave_each_other_what_they_found(audited: Audited) -> None:
+    """One database, the same behaviours: a set of the same name says something else, and a matrix has no set."""
+    folder, program = audited.program.folder, audited.program
+    database = folder / "several.duckdb"
+    (folder / "softer").mkdir()
+    softer = [f"softer/{name}" for name in write_laws(folder / "softer", spring=ENERGY.replace("4}", "4.5}"))]
+    brought: dict[str, dict[str, Any]] = {"mine": {"laws": audited.laws[:1]}, "theirs": {"laws": softer}, "none": {}}
+    told, found = {}, {}
+    for name, laws in brought.items():
+        matrix = write(folder, f"several_{name}", [release("1.0"), STIFF], FREE, **laws)
+        finished = program("run", matrix, "--db", database)
+        assert finished.code == 0, finished.stderr
+        told[name] = "energy" in finished.stdout
+        found[name] = said(database, name)
+    assert told == {"mine": True, "theirs": True, "none": False}
+    assert found["none"] == ([], [])
+    assert found["mine"] == (
+        [("stiff",)], [("stiff", "stiffness is 4.5, specified 4"), ("tinysim-1.0", "")]
+    )  # fmt: skip
+    assert found["theirs"] == (
+        [("tinysim-1.0",)], [("stiff", ""), ("tinysim-1.0", "stiffness is 4, specified 4.5")]
+    )  # fmt: skip
+    assert {name: said(database, name) for name in brought} == found, "each still shows its own"
+    again = program("run", folder / "several_mine.yaml", "--db", database)
+    assert not [line for line in again.stdout.splitlines() if line.startswith(("screening", "attributing"))]
+
+
+def said(database: Path, name: str) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """Who breaks a law in the latest run of a matrix, and the constants of its releases."""
+    where = f"WHERE matrix = 'several_{name}'"
+    return (
+        rows(database, f"SELECT DISTINCT tested FROM screenings {where} AND broken"),
+        rows(database, f"SELECT release, explanation FROM attributions {where} ORDER BY ALL"),
+    )
+
+
 # Mistakes, before any work
 
 

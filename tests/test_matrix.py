@@ -13,8 +13,10 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from audit.asked import matrix_file, releases
-from audit.asked.matrix import OUTPUTS, Against, BoundedStart, ExplicitRow, GeneratedRow, Matrix, NearStart
+from audit.asked.matrix import OUTPUTS, Against, Matrix
 from audit.asked.matrix_file import SHIPPED
+from audit.asked.release_rows import ExplicitRow, GeneratedRow
+from audit.asked.stimulus_spec import BoundedStart, NearStart
 from audit.errors import EXIT_USAGE, MatrixError, UsageError
 from audit.installing import index
 from tests.written_matrices import SMALLEST, outcome, plain, read, written

@@ -14,7 +14,8 @@ from analysis.algebra.ideals import Decision
 from analysis.algebra.polynomials import narrowed
 from analysis.algebra.reference import ReferenceSet
 from analysis.paper.laws import ACROBOT, REACHER_IN_METRES
-from audit.asked.matrix import EnvironmentRow, NearStart
+from audit.asked.environment_rows import EnvironmentRow
+from audit.asked.stimulus_spec import NearStart
 from audit.errors import MatrixError, UsageError
 from audit.laws import reference_file
 from audit.laws.reference_file import ReferenceFile

@@ -21,7 +21,7 @@ from analysis import yardstick
 from analysis.yardstick import Forced
 from audit.asked import plan
 from audit.asked.attachments import Attachment
-from audit.asked.matrix import EnvironmentRow
+from audit.asked.environment_rows import EnvironmentRow
 from audit.asked.releases import ReleaseRequest
 from audit.dumps.answers import CellAnswer
 from audit.explanations import reproducer, reproducer_case, reproducer_issue

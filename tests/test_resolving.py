@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from analysis.verdicts import Verdict
-from audit.asked.matrix import BankSpec, GeneratedRow
+from audit.asked.release_rows import GeneratedRow
 from audit.asked.releases import ReleaseRequest
+from audit.asked.stimulus_spec import BankSpec
 from audit.errors import UsageError
 from audit.failures import Failure
 from audit.installing import index, locks

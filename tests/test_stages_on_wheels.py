@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from audit.asked import plan
 from audit.asked.attachments import Attachment
-from audit.asked.matrix import EnvironmentRow
+from audit.asked.environment_rows import EnvironmentRow
 from audit.asked.plan import Cell, Recording
 from audit.asked.releases import ReleaseRequest
 from audit.dumps import dumper_process

@@ -18,7 +18,7 @@ from audit.stimuli.stimulus import Stimulus
 from audit.storage.migrating import MIGRATIONS
 from audit.storage.records import DumpRecord, NewDump, ProbeRecord, StoredArray
 from audit.storage.store import Store
-from tests.stored_runs import RUN, VIEWS, audited, count
+from tests.stored_runs import RUN, VIEWS, audited, count, judgement
 
 # Migrations
 
@@ -90,6 +90,37 @@ def test_a_database_of_a_later_version_is_refused_and_left_alone(tmp_path: Path)
             Store(path, read_only=read_only)
     with duckdb.connect(str(path)) as connection:  # the refusal let go of the file
         assert connection.execute("SELECT max(number) FROM internal.migrations").fetchall() == [(99,)]
+
+
+def test_what_laws_said_before_is_shown_by_the_runs_that_were_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was kept by the names of reference sets, of which a run that comes later has its own."""
+    path, before = tmp_path / "audit.duckdb", tmp_path / "migrations"
+    before.mkdir()
+    for file in MIGRATIONS.glob("00[1-8]_*.sql"):
+        shutil.copy(file, before)
+    monkeypatch.setattr("audit.storage.migrating.MIGRATIONS", before)
+    views = {
+        "screenings": "SELECT older, newer, laws, setting, law, tested, ratio, broken FROM screenings ORDER BY ALL",
+        "attributions": "SELECT release, laws, law, explanation, parameters FROM attributions ORDER BY ALL",
+    }
+    with Store(path) as store:
+        audited(store, {"a": "x", "b": "y"})
+        store.comparisons.put_comparison("x", "y", RUN.reads, judgement(), [])
+        for name in ("one", "two"):
+            screened = ("x", "y", name, "shipped", "energy", 1e-9, 1e-2, 1e7, 1e-4, True, 1e-4, "k")
+            store.query(f"INSERT INTO internal.screenings VALUES {screened}")
+            explained = ("y", name, "shipped", "energy", "fault", "m is 2", ["m"], [2.0], [1.0], 1e-8, 1e-7, "", "k")
+            store.query(f"INSERT INTO internal.attributions VALUES {explained}")
+        shown = {view: store.query(sql).rows for view, sql in views.items()}
+    monkeypatch.undo()
+    assert [len(each) for each in shown.values()] == [2, 2]
+    with Store(path) as store:
+        assert {view: store.query(sql).rows for view, sql in views.items()} == shown
+        assert (store.laws.screened(), store.laws.attributed()) == (set(), set()), "it is asked again by content"
+        audited(store, {"a": "x", "b": "y"}, replace(RUN, run_id="later"))
+        assert {view: count(store, view) for view in views} == {"screenings": 0, "attributions": 0}
 
 
 def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:

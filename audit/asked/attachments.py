@@ -16,7 +16,7 @@ from audit.digests import digest
 from audit.errors import UsageError
 
 if TYPE_CHECKING:  # an attachment travels to nodes that read no matrix, and have nothing to read one with
-    from audit.asked.matrix import EnvironmentRow
+    from audit.asked.environment_rows import EnvironmentRow
     from audit.asked.matrix_file import MatrixFile
 
 _FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}

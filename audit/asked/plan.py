@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from audit import machine
 from audit.asked import releases
 from audit.asked.attachments import Attachment
-from audit.asked.matrix import Edit, EnvironmentRow, Matrix
+from audit.asked.environment_rows import EnvironmentRow
+from audit.asked.fields import Edit
+from audit.asked.matrix import Matrix
 from audit.asked.releases import ReleaseRequest
 from audit.digests import digest
 from audit.dumps.dumper_process import DumpJob

@@ -10,8 +10,10 @@ from fnmatch import fnmatchcase
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from audit.asked.matrix import Against, Edit, ExplicitRow, GeneratedRow, Matrix
+from audit.asked.fields import Edit
+from audit.asked.matrix import Against, Matrix
 from audit.asked.matrix_file import MatrixFile
+from audit.asked.release_rows import ExplicitRow, GeneratedRow
 from audit.errors import MatrixError
 from audit.installing import index
 

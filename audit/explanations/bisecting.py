@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from analysis import searching
 from analysis.searching import Answer, Boundary
 from audit.asked import releases
-from audit.asked.matrix import GeneratedRow
+from audit.asked.release_rows import GeneratedRow
 from audit.asked.releases import ReleaseRequest
 from audit.errors import UsageError
 from audit.explanations.session import Session, Shown

@@ -10,7 +10,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from audit.asked.attachments import Attachment
-from audit.asked.matrix import Edit, EnvironmentRow
+from audit.asked.environment_rows import EnvironmentRow
+from audit.asked.fields import Edit
 from audit.errors import AuditError
 
 SCRIPT = "reproduce.py"

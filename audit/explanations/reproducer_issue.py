@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.yardstick import THRESHOLD
-from audit.asked.matrix import EnvironmentRow
+from audit.asked.environment_rows import EnvironmentRow
 from audit.explanations import reproducer_edits
 from audit.explanations.reproducer_case import (
     SCRIPT,

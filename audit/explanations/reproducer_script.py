@@ -16,7 +16,7 @@ from typing import Any
 
 from audit.asked import plan
 from audit.asked.attachments import Attachment
-from audit.asked.matrix import EnvironmentRow
+from audit.asked.environment_rows import EnvironmentRow
 from audit.explanations import reproducer_edits as edits
 from audit.explanations import reproducer_templates as templates
 from audit.explanations.reproducer_case import (

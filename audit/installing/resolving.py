@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 
-from audit.asked.matrix import GeneratedRow
+from audit.asked.release_rows import GeneratedRow
 from audit.asked.releases import ReleaseRequest
 from audit.digests import digest
 from audit.errors import IndexUnreachable, UsageError

@@ -70,9 +70,7 @@ def diagnose(
 ) -> tuple[Failure, ...]:
     """Hold every changed pair against the laws of its environment; keep what comes of it. Return what failed."""
     pairs = _changed(rows, cells, run, tools.store)
-    tools.store.laws.forget_laws(
-        [each.behaviour for pair in pairs for each in pair], [each.laws.name for each in references]
-    )
+    tools.store.laws.hold(run.run_id, [each.digest for each in references])
     unheld: list[Failure] = []
     asked = list(_asked(pairs, drawn, references, unheld))
     if not asked:
@@ -201,6 +199,7 @@ def _screenings(one: _Asked, other: _Asked, found: Screen, key: str) -> list[Scr
             reference_behaviour=one.of.behaviour,
             tested_behaviour=other.of.behaviour,
             laws=one.laws.laws.name,
+            laws_digest=one.laws.digest,
             setting=one.setting.name,
             law=each.law,
             reference_residual=each.reference,
@@ -244,6 +243,7 @@ def _attribution(each: _Asked, found: Attribution, key: str) -> AttributionRecor
     return AttributionRecord(
         behaviour=each.of.behaviour,
         laws=each.laws.laws.name,
+        laws_digest=each.laws.digest,
         setting=each.setting.name,
         law=found.law,
         verdict=str(found.verdict),

@@ -24,6 +24,7 @@ class _Shown:
     """The release that may break what the other keeps."""
     behaviour: str
     laws: str
+    """Name and digest of the reference set."""
     setting: str
     law: str
     ratio: float
@@ -57,16 +58,18 @@ def _lines(store: Store, pairs: Pairs) -> dict[Pair, str]:
     return found
 
 
-def of_behaviours(store: Store, behaviours: Sequence[str]) -> dict[tuple[str, str], str]:
+def of_behaviours(store: Store, run_id: str, behaviours: Sequence[str]) -> dict[tuple[str, str], str]:
     """The same by the older and the newer behaviour, for every two that were held against each other, both ways."""
     rows = store.query(
         """
-        SELECT reference_behaviour, tested_behaviour, laws, setting, law, ratio, p, broken FROM internal.screenings
-        WHERE reference_behaviour IN (SELECT unnest($1::VARCHAR[]))
+        SELECT reference_behaviour, tested_behaviour, laws || ' ' || laws_digest, setting, law, ratio, p, broken
+        FROM internal.screenings JOIN internal.run_laws USING (laws_digest)
+        WHERE run_id = $2
+            AND reference_behaviour IN (SELECT unnest($1::VARCHAR[]))
             AND tested_behaviour IN (SELECT unnest($1::VARCHAR[]))
         ORDER BY laws, setting, law
         """,
-        [list(behaviours)],
+        [list(behaviours), run_id],
     ).rows
     causes = _Causes.of(store) if rows else None
     by_ends: dict[tuple[str, str], list[_Shown]] = {}
@@ -133,8 +136,11 @@ def _screenings(store: Store, pairs: Pairs) -> list[_Shown]:
         SELECT
             pair.environment, pair.older, pair.newer,
             CASE WHEN each.tested_behaviour = pair.newer_behaviour THEN pair.newer ELSE pair.older END,
-            each.tested_behaviour, each.laws, each.setting, each.law, each.ratio, each.p, each.broken
-        FROM pair JOIN both_ways AS each USING (older_behaviour, newer_behaviour)
+            each.tested_behaviour, each.laws || ' ' || laws_digest, each.setting, each.law, each.ratio, each.p,
+            each.broken
+        FROM pair
+        JOIN internal.run_laws USING (run_id)
+        JOIN both_ways AS each USING (older_behaviour, newer_behaviour, laws_digest)
         WHERE pair.verdict = 'changed'
         ORDER BY pair.environment, each.laws, each.setting, each.law
         """,
@@ -173,11 +179,11 @@ class _Causes:
     def of(cls, store: Store) -> _Causes:
         """All that is known."""
         found = store.query(
-            "SELECT behaviour, laws, law, arg_min(explanation, residual) FROM internal.attributions"
-            " WHERE verdict = ? GROUP BY ALL",
+            "SELECT behaviour, laws || ' ' || laws_digest, law, arg_min(explanation, residual)"
+            " FROM internal.attributions WHERE verdict = ? GROUP BY ALL",
             [str(Verdict.PARAMETER_FAULT)],
         )
-        rows = store.query("SELECT behaviour, laws, law, verdict FROM internal.attributions").rows
+        rows = store.query("SELECT behaviour, laws || ' ' || laws_digest, law, verdict FROM internal.attributions").rows
         return cls(
             explanations={(behaviour, laws, law): told for behaviour, laws, law, told in found.rows},
             verdicts={(behaviour, laws, law): verdict for behaviour, laws, law, verdict in rows},

@@ -21,18 +21,10 @@ from analysis.algebra import expressions
 from analysis.algebra.errors import BadLaw
 from analysis.algebra.reference import Kind, ReferenceSet
 from audit.asked import yaml_lines, yaml_models
-from audit.asked.matrix import (
-    Edit,
-    EditName,
-    EnvironmentRow,
-    Identifier,
-    NearStart,
-    Start,
-    Steps,
-    StimulusSpec,
-    Trajectories,
-)
+from audit.asked.environment_rows import EnvironmentRow
+from audit.asked.fields import Edit, EditName, Identifier, Steps, Trajectories
 from audit.asked.matrix_file import SHIPPED
+from audit.asked.stimulus_spec import NearStart, Start, StimulusSpec
 from audit.asked.yaml_models import FileModel
 from audit.digests import digest
 from audit.errors import UsageError
@@ -174,7 +166,7 @@ def shipped() -> tuple[ReferenceFile, ...]:
 
 
 def of_a_matrix(paths: Sequence[Path]) -> tuple[ReferenceFile, ...]:
-    """Those that a matrix brings beside the shipped ones. What they find is kept by name, so no two have one."""
+    """Those that a matrix brings beside the shipped ones. What they find is told by name, so no two have one."""
     taken = {path.stem: path for path in FOLDER.glob("*.yaml")}
     found = []
     for path in paths:

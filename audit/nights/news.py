@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from packaging.version import Version
 
-from audit.asked.matrix import ExplicitRow, GeneratedRow, Matrix
+from audit.asked.matrix import Matrix
 from audit.asked.matrix_file import MatrixFile
+from audit.asked.release_rows import ExplicitRow, GeneratedRow
 from audit.asked.releases import ReleaseRequest
 from audit.asked.releases import request as request_of_row
 from audit.errors import IndexUnreachable, MatrixError

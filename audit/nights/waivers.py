@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from audit.asked import yaml_models
-from audit.asked.matrix import Day
+from audit.asked.fields import Day
 from audit.asked.matrix_file import WAIVERS
 from audit.asked.yaml_models import FileModel
 

@@ -12,8 +12,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from audit.asked import releases
-from audit.asked.matrix import ExplicitRow, GeneratedRow, Matrix
+from audit.asked.matrix import Matrix
 from audit.asked.matrix_file import PINNED
+from audit.asked.release_rows import ExplicitRow, GeneratedRow
 from audit.asked.releases import ReleaseRequest
 from audit.digests import digest
 

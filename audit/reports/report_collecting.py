@@ -80,7 +80,7 @@ def _matrix(store: Store, run: Run) -> tuple[Matrix, MatrixDetails]:
 def _environment(
     store: Store, run: Run, grid: Grid, told: Controls | None, spans: Mapping[tuple[str, str], tuple[Span, ...]]
 ) -> tuple[Environment, Details]:
-    found = report_pairs.read(store, run.reads, grid)
+    found = report_pairs.read(store, run, grid)
 
     def sign(one: int, other: int) -> str:
         return SIGNS["identical"] if one == other else found.signs.get((min(one, other), max(one, other)), NOT_COMPARED)

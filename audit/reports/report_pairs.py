@@ -17,7 +17,7 @@ from audit.explanations.explaining import MOST_CONSTANTS
 from audit.explanations.reproducer import CASE
 from audit.explanations.telling import constant_told, shortened
 from audit.laws import law_lines
-from audit.reports.report_grid import Grid
+from audit.reports.report_grid import Grid, Run
 from audit.storage.store import Store
 
 MOST_POINTS = 160
@@ -44,10 +44,10 @@ def number(value: float | None) -> Number:
     return value if value is None or math.isfinite(value) else str(value)
 
 
-def read(store: Store, reads: str, grid: Grid) -> Read:
-    """All of it, for one way of reading."""
+def read(store: Store, run: Run, grid: Grid) -> Read:
+    """All of it, as a run reads it."""
     places = {behaviour: place for place, behaviour in enumerate(grid.behaviours)}
-    asked, near = [reads, list(places), list(places)], grid.near
+    asked, near = [run.reads, list(places), list(places)], grid.near
     pairs: dict[Ends, Pair] = {}
     signs: dict[Ends, str] = {}
     for first, second, verdict, *rest in store.query(_COMPARISONS, asked).rows:
@@ -64,7 +64,7 @@ def read(store: Store, reads: str, grid: Grid) -> Read:
     return Read(
         details=Details(
             pairs={f"{low}-{high}": pair for (low, high), pair in pairs.items()},
-            explanations=_explanations(store, grid, places),
+            explanations=_explanations(store, run, grid, places),
         ),
         signs=signs,
         null_ratios=tuple(number(nulls.get(each)) for each in grid.behaviours),
@@ -152,7 +152,7 @@ def _drawn(values: Any) -> tuple[float, ...]:
 # Why
 
 
-def _explanations(store: Store, grid: Grid, places: Mapping[str, int]) -> dict[str, Explanation]:
+def _explanations(store: Store, run: Run, grid: Grid, places: Mapping[str, int]) -> dict[str, Explanation]:
     """By the older and the newer behaviour, in the order in which they were looked into."""
     asked = [list(places), list(places)]
     found: dict[Ends, Explanation] = {}
@@ -175,7 +175,7 @@ def _explanations(store: Store, grid: Grid, places: Mapping[str, int]) -> dict[s
             more_constants=max(0, len(constants.get((older, newer), ())) - MOST_CONSTANTS),
             stages=stages.get((older, newer), ()),
         )
-    for (older, newer), told in law_lines.of_behaviours(store, list(places)).items():
+    for (older, newer), told in law_lines.of_behaviours(store, run.run_id, list(places)).items():
         ends = places[older], places[newer]
         found[ends] = replace(found.get(ends, Explanation()), laws=told)
     for ends, (script, commands) in _scripts(store, grid).items():

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from audit.asked.matrix import BankSpec
 from audit.asked.matrix_file import MatrixFile
+from audit.asked.stimulus_spec import BankSpec
 from audit.dumps.answers import CellAnswer
 from audit.errors import UsageError
 from audit.stimuli import starts

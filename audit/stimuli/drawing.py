@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.asked.matrix import BankSpec
 from audit.asked.matrix_file import MatrixFile
 from audit.asked.plan import Cell
+from audit.asked.stimulus_spec import BankSpec
 from audit.dumps.answers import CellAnswer
 from audit.failures import Failure
 from audit.stimuli import asking, bank, probing, starts, stimulus

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.asked.matrix import BoundedStart, EnvironmentRow, StimulusSpec
+from audit.asked.environment_rows import EnvironmentRow
+from audit.asked.stimulus_spec import BoundedStart, StimulusSpec
 from audit.stimuli.layout import BoxSpace, DiscreteSpace, Layout, OtherSpace
 from audit.stimuli.stimulus import Batch
 

@@ -180,6 +180,8 @@ class ScreeningRecord:
     tested_behaviour: str
     laws: str
     """Name of the reference set."""
+    laws_digest: str
+    """Of its content."""
     setting: str
     """``shipped``, or the edits under which the law is resolved."""
     law: str
@@ -199,6 +201,7 @@ class AttributionRecord:
 
     behaviour: str
     laws: str
+    laws_digest: str
     setting: str
     law: str
     verdict: str

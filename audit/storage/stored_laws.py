@@ -9,33 +9,24 @@ from audit.storage.records import AttributionRecord, ScreeningRecord
 
 
 class StoredLaws:
-    """Screenings and attributions."""
+    """Screenings and attributions, by behaviours and reference sets, and which of these sets each run asked."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def screened(self) -> set[str]:
-        """The keys of all screenings that are there."""
-        return {row[0] for row in self._database.rows("SELECT DISTINCT key FROM internal.screenings")}
+        """The keys of all screenings that are there, and kept by the content of their reference set."""
+        return self._keys("screenings")
 
     def attributed(self) -> set[str]:
-        """The keys of all attributions that are there."""
-        return {row[0] for row in self._database.rows("SELECT DISTINCT key FROM internal.attributions")}
+        """The keys of all attributions that are there, likewise."""
+        return self._keys("attributions")
 
-    def forget_laws(self, behaviours: Sequence[str], names: Sequence[str]) -> None:
-        """Let go of what reference sets of other names than these said of behaviours: nobody asks them any more."""
-        given = [list(behaviours), list(names)]
+    def hold(self, run_id: str, digests: Sequence[str]) -> None:
+        """Say which reference sets a run is held against: what these found is what it shows."""
         with self._database.transaction():
-            for table, columns in (
-                ("screenings", ("reference_behaviour", "tested_behaviour")),
-                ("attributions", ("behaviour",)),
-            ):
-                for column in columns:
-                    self._database.execute(
-                        f"DELETE FROM internal.{table} WHERE {column} IN (SELECT unnest(?::VARCHAR[]))"
-                        " AND laws NOT IN (SELECT unnest(?::VARCHAR[]))",
-                        given,
-                    )
+            rows = [(run_id, digest) for digest in digests]
+            self._database.insert("run_laws", ["run_id", "laws_digest"], rows, replace=True)
 
     def put_screenings(self, records: Sequence[ScreeningRecord]) -> None:
         """Keep what laws showed, in place of what was known of the same before."""
@@ -44,3 +35,7 @@ class StoredLaws:
     def put_attributions(self, records: Sequence[AttributionRecord]) -> None:
         """Keep which constants explain laws, in place of what was known of the same before."""
         self._database.replace_records("attributions", records)
+
+    def _keys(self, table: str) -> set[str]:
+        rows = self._database.rows(f"SELECT DISTINCT key FROM internal.{table} WHERE laws_digest <> ''")
+        return {key for (key,) in rows}
