@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,13 +117,12 @@ def test_the_run_is_recorded(planned: Planned) -> None:
     assert others[-2:] == [0, True]
 
 
-def test_queries_that_the_summary_proposes_can_be_run(planned: Planned) -> None:
-    proposed = [
-        line.split('"')[1] for line in planned.run.stdout.splitlines() if " query " in line and '"SELECT' in line
-    ]
-    assert len(proposed) == 3
-    for sql in proposed:
-        finished = planned.query(sql)
+def test_what_the_summary_proposes_can_be_run(planned: Planned) -> None:
+    proposed = planned.run.stdout.partition("\nNext:\n")[2].partition("\n\n")[0].splitlines()
+    commands = [shlex.split(line)[1:] for line in proposed]
+    assert [command[0] for command in commands] == ["report", "query", "query"], "nothing changed: nothing to explain"
+    for command in commands:
+        finished = planned.program(*command)
         assert finished.code == 0, finished.stderr
 
 
