@@ -303,3 +303,7 @@ def test_where_a_package_says_what_it_changed(own_cache: Path, headers: str, add
         file.parent.mkdir(parents=True)
         file.write_text(f"Metadata-Version: 2.1\nName: {name}\n{text}\n")
     assert changelogs.address(release, "Some_Thing") == address
+    earlier = replace(release, lock=Lock.from_text("some-thing==0.9\n"))
+    without = replace(release, lock=Lock.from_text("other==3\n"))
+    for ends in ((release, earlier), (earlier, release), (without, release), (release, without)):
+        assert changelogs.of_the_later(ends, "Some_Thing") == address

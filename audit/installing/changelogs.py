@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from audit.failures import readable
 from audit.installing.locks import Release
@@ -29,6 +30,14 @@ def address(release: Release, package: str) -> str:
         if wanted in addresses:
             return readable(addresses[wanted])
     return readable(str(headers.get("Home-page", "") or ""))
+
+
+def of_the_later(ends: tuple[Release, Release], package: str) -> str:
+    """The address that the release has which has the later version of the package: only that one can tell."""
+    name = canonicalize_name(package)
+    having = [each for each in ends if name in dict(each.lock.packages)]
+    later = max(having, key=lambda each: Version(dict(each.lock.packages)[name]), default=ends[1])
+    return address(later, package)
 
 
 def _metadata(release: Release, package: str) -> Path | None:

@@ -114,7 +114,7 @@ def _explain(
         pair,
         packages=packages,
         searched=searched,
-        change_log=changelogs.address(newer, packages[0].split()[0]) if searched and packages else "",
+        change_log=changelogs.of_the_later((older, newer), packages[0].split()[0]) if searched and packages else "",
         reproducer=reproducer.told(showing.folder_of(tools.store, *asked.names)),
         as_of=resolver.as_of,
     )
