@@ -190,9 +190,9 @@ class Screen:
         self._out.print()
 
     def _changes(self, summary: Summary) -> None:
-        changed = summary.newest_first
+        changed = summary.urgent_first
         if changed:
-            self._out.print("\n[bold red]Changed[/] between neighbouring releases, the newest first:")
+            self._out.print("\n[bold red]Changed[/] between neighbouring releases:")
         for line in changed[:_LISTED]:
             self._out.print(
                 Text(f"  {line.environment}: {line.older} → {line.newer}: {readable(line.reason)}"), soft_wrap=True
@@ -241,7 +241,7 @@ class Screen:
         """Print what to call next: the page, why the newest change came about, and SQL to begin with."""
         lines = [f"{program} report{database}"]
         if summary.changed:
-            newest = summary.newest_first[0]
+            newest = summary.urgent_first[0]
             names = shlex.join([newest.environment, newest.older, newest.newer])
             lines.append(f"{program} explain{database} {names}")
         sql = (

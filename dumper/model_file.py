@@ -97,10 +97,18 @@ def _beside(filename, text, folder):
         here = os.path.dirname(here)
     for name in os.path.relpath(path, here).split(os.sep):
         os.makedirs(folder, exist_ok=True)
-        for other in os.listdir(here):
+        for other in _readable(here):
             if other != name:
                 os.symlink(os.path.join(here, other), os.path.join(folder, other))
         here, folder = os.path.join(here, name), os.path.join(folder, name)
     with open(folder, "wb") as file:
         file.write(text)
     return folder
+
+
+def _readable(folder):
+    """What lies in a folder; nothing where that may not be looked at, and so cannot be included from there either."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []

@@ -27,6 +27,9 @@ from tests.written_matrices import SMALLEST, read
 # In a matrix
 
 
+BOXES = Path(__file__).parent.parent / "matrices" / "scenes" / "boxes.xml"
+
+
 def with_edits(edits: str) -> str:
     """The smallest matrix whose release, at line 4, is edited."""
     return SMALLEST.replace('1.0.0"]}', '1.0.0"], edits: ' + edits + "}")
@@ -245,6 +248,22 @@ def test_every_fault_of_the_shipped_matrix_is_found_and_every_null_stays_silent(
     assert unlike == []
     assert rows(faults.database, "SELECT DISTINCT reproduced, planted FROM environments") == [("yes", "seen")]
     assert set(faults.lines) == {(environment, newer) for environment, newer, found in verdicts if found == "changed"}
+
+
+def test_a_scene_is_edited_too(release_audit: Program) -> None:
+    """Its folder is the only one around it that may be looked into."""
+    mujoco: dict[str, Any] = {"requires": ["mujoco==3.4.0"], "pins": ["numpy<2.4"]}
+    releases: list[dict[str, Any]] = [
+        {"id": "shipped", **mujoco},
+        {"id": "lighter", **mujoco, "edits": {"option@gravity": "0 0 -5"}},
+    ]
+    scene = {"mjcf": str(BOXES), "start": {"position": 0.01, "velocity": 0.05}}
+    matrix = write_matrix(release_audit.folder / "scene.yaml", releases, [scene], bank={"states": 24, "budget": 200})
+    finished = release_audit("run", matrix)
+    assert finished.code == 0, finished.stdout + finished.stderr
+    found = rows(release_audit.folder / "results/audit.duckdb", "SELECT environment, older, newer, verdict FROM pairs")
+    assert found == [("boxes", "shipped", "lighter", "changed")]
+    assert "opt.gravity" in finished.stdout
 
 
 NAMED = {

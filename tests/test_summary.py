@@ -43,7 +43,7 @@ def test_the_summary_lists_changed_neighbours(store: Store) -> None:
     told = summary.summarise(store, "run")
     assert told.counts == {"changed": 2, "identical": 1}
     assert [line.boundary for line in told.changed] == [("a", "b"), ("b", "c")]
-    assert [line.boundary for line in told.newest_first] == [("b", "c"), ("a", "b")]
+    assert [line.boundary for line in told.urgent_first] == [("b", "c"), ("a", "b")]
 
 
 def test_a_cell_that_breaks_where_an_older_release_ran_is_told(store: Store) -> None:

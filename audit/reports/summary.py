@@ -71,6 +71,8 @@ class Summary:
     """All that is printed at the end."""
 
     matrix: str
+    pairing: str
+    """``all``, ``adjacent`` or ``against`` one release."""
     counts: dict[str, int]
     environments: tuple[str, ...]
     neighbours: tuple[PairLine, ...]
@@ -97,8 +99,13 @@ class Summary:
         return tuple(line for line in self.neighbours if line.verdict == "changed")
 
     @property
-    def newest_first(self) -> tuple[PairLine, ...]:
-        """The same, the newest boundary first: that is the one somebody is about to install."""
+    def urgent_first(self) -> tuple[PairLine, ...]:
+        """The same, the newest boundary first: that is the one somebody is about to install.
+
+        Where all are held against one release there is no newest, and they stay as the matrix lists them.
+        """
+        if self.pairing == "against":
+            return self.changed
         places = {line.boundary: place for place, line in enumerate(self.neighbours)}
         return tuple(sorted(self.changed, key=lambda line: -places[line.boundary]))
 
@@ -143,6 +150,7 @@ def summarise(store: Store, run_id: str) -> Summary:
     counts = run_pairs.counts(store, run_id)
     return Summary(
         matrix=matrix,
+        pairing=pairing,
         counts=counts.verdicts,
         environments=tuple(row[0] for row in environments.rows),
         neighbours=_neighbours(store, run_id),
