@@ -289,7 +289,8 @@ def _short(stage: str, fields: str, interface: str, constants: int, first: str |
     if stage:
         parts.append(f"first differs in {stage}: {fields}")
     if constants and first:
-        parts.append(first + (f" and {constants - 1} more" if constants > 1 else ""))
+        more = f" and {constants - 1} more" if constants > 1 else ""
+        parts.append(f"constants differ: {first}{more}")
     return "; ".join(parts)
 
 
