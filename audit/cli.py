@@ -15,6 +15,7 @@ import click
 from analysis.yardstick import THRESHOLD
 from audit import __version__
 from audit.asked import matrix_file, preview
+from audit.cluster import descendants
 from audit.cluster.workers import Workers
 from audit.comparisons import sensitivity as sensing
 from audit.console import Screen
@@ -237,8 +238,9 @@ def _interrupt(*_: object) -> NoReturn:
 
 
 def _leave_at_once(screen: Screen, told: str) -> NoReturn:
-    """End without waiting for threads: their processes end with this one, or are ended here."""
+    """End without waiting for threads; everything that they started is ended here."""
     uv.stop()
+    descendants.end_all()
     told = told or "what was dumped is stored, the same command continues from there"
     screen.error(f"release-audit: interrupted; {told}")
     sys.stdout.flush()

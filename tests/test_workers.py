@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from audit import folders
 from audit.cluster.rounds import OUTCOMES_AHEAD
+from tests.conftest import running, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent
 JOBS, OUTCOMES = 2, 12
@@ -67,3 +69,22 @@ def test_jobs_wait_for_whoever_takes_what_they_yield(told: dict[str, object]) ->
 
 def test_a_job_without_a_node_is_told(told: dict[str, object]) -> None:
     assert told["said"] == ["the cluster has no node of the class of no class that can be used"]
+
+
+def test_everything_below_a_process_is_ended_wherever_it_went(tmp_path: Path) -> None:
+    """A grandchild in a session of its own, whose parent is alive."""
+    script = f"""
+import subprocess, sys, time
+from pathlib import Path
+from audit.cluster import descendants
+middle = "import subprocess, time; p = subprocess.Popen(['sleep', '600'], start_new_session=True); " + (
+    "open({str(tmp_path / "pid")!r}, 'w').write(str(p.pid)); time.sleep(600)")
+subprocess.Popen([sys.executable, "-c", middle])
+while not Path({str(tmp_path / "pid")!r}).is_file() or not Path({str(tmp_path / "pid")!r}).read_text():
+    time.sleep(0.01)
+assert len(descendants.below(__import__("os").getpid())) == 2
+descendants.end_all()
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60, cwd=folders.ROOT)
+    pid = int((tmp_path / "pid").read_text())
+    wait_until(lambda: not running(pid), "the grandchild ended")
