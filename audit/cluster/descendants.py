@@ -15,7 +15,7 @@ _ROUNDS = 20
 
 
 def end_all() -> None:
-    """Kill everything below this process; where the system has no ``/proc``, nothing is known of it and nothing done."""
+    """Kill everything below this process; where there is no ``/proc`` nothing is known of it and nothing done."""
     for _ in range(_ROUNDS):
         found = below(os.getpid())
         for process in found:
