@@ -64,12 +64,16 @@ def run(arguments: list[str]) -> NoReturn:
 
 
 def _run_trusted(spec: Spec) -> NoReturn:
-    """Execute it here, so that it can start nothing but what is listed."""
+    """Execute it here, so that it can start nothing but what is listed, and write nowhere but where it is told to.
+
+    The folders that it is told to write to may hold what a build left there: a link in them leads nowhere else.
+    """
     try:
         system.gain_nothing()
-        # Moving a file to another folder is denied to whoever is restricted, unless it is allowed by name.
-        rules = [("/", landlock.REFER), *((path, landlock.EXECUTE) for path in spec.executable)]
-        landlock.restrict(rules, landlock.EXECUTE | landlock.REFER, alone=False)
+        write, device = landlock.write_rights(), landlock.device_rights()
+        rules = [(path, landlock.EXECUTE) for path in spec.executable]
+        rules += [(path, write) for path in spec.writable] + [(path, device) for path in _DEVICES]
+        landlock.restrict(rules, landlock.EXECUTE | write, alone=False)
     except (OSError, NameError) as error:
         _refuse(f"it cannot be kept from starting programs: {error}")
     _restore_signals()

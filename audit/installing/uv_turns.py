@@ -35,11 +35,17 @@ def was_denied(answer: Answer) -> bool:
     return not answer.ok and _DENIED in answer.errors
 
 
-def fetch(asked: Sequence[str], given: str, settings: Path | None = None) -> Answer:
-    """Let uv fetch what it can, without starting anything. ``settings`` is a folder with the settings to use."""
+def fetch(asked: Sequence[str], given: str, settings: Path | None = None, writable: Sequence[Path] = ()) -> Answer:
+    """Let uv fetch what it can, without starting anything. ``settings`` is a folder with the settings to use.
+
+    Builds may have written to ``writable`` and to the cache: uv writes nowhere else, wherever a link in there leads.
+    """
     execute = [f"execute={path}" for path in (uv.executable(), *_loaders())]
-    command = [sys.executable, "-I", "-S", str(LAUNCHER), *execute, "--"]
-    return uv.call(*asked, given=given, before=command, variables={"UV_CACHE_DIR": str(_cache())}, folder=settings)
+    with tempfile.TemporaryDirectory() as own:
+        write = [f"write={path}" for path in (own, _cache(), *writable)]
+        command = [sys.executable, "-I", "-S", str(LAUNCHER), *execute, *write, "--"]
+        variables = {"UV_CACHE_DIR": str(_cache()), "TMPDIR": own}
+        return uv.call(*asked, given=given, before=command, variables=variables, folder=settings)
 
 
 def _loaders() -> list[str]:
