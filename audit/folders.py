@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
@@ -17,6 +18,9 @@ from audit.errors import AuditError
 
 ROOT = Path(__file__).resolve().parent.parent
 """Where the packages lie: a checkout, or where they are installed."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""What the system says where a disk has no room left."""
 
 
 def cache() -> Path:

@@ -69,7 +69,9 @@ def attempts(at: Targets) -> tuple[Attempt, ...]:
         _raised("environment", "raises HTML and SQL", f"raise RuntimeError({_INJECTION!r})", r"<script>.*DROP TABLE"),
         _crashed("left behind", "leaves a daemon behind", _DAEMON, "left 1 processes behind"),
         _damaged("answers with a link", f"os.symlink({str(at.store)!r}, name)", "cannot be read"),
+        _damaged("answers with a long link", "os.symlink('a' * 300, name)", "cannot be read"),
         _damaged("answers with a pipe", "os.mkfifo(name)", "not a file"),
+        _damaged("answers with a folder", "os.makedirs(os.path.join(name, 'in'))", "not a file"),
         _damaged("answers with a zip bomb", _ZIP_BOMB, "packed"),
         _damaged("answers with an array that is not there", _FALSE_SHAPE, "bytes follow"),
     )

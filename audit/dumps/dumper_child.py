@@ -87,7 +87,7 @@ class DumperChild:
             if os.fstat(self._output.fileno()).st_size > LONGEST_OUTPUT:
                 self._output.truncate(0)  # it is appended to, so this leaves no hole
             ended = self._child.process.poll() is not None  # asked first: a file written last thing is still seen
-            if path.exists():
+            if os.path.lexists(path):  # whatever it is: reading it will tell
                 return None
             if ended:
                 return self._died(time.monotonic() - began)

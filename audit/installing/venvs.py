@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import subprocess
 import sys
@@ -24,7 +23,6 @@ if TYPE_CHECKING:  # a recipe travels to nodes that resolve nothing, and have no
 
 _RECIPE = "recipe.json"
 _FORMAT = 2
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +104,7 @@ def ensure(recipe: Recipe, subject: str) -> Failure | None:
         except NoSandbox as error:  # what was built may be as good as ever
             return Failure(subject=subject, stage="build", status="no-sandbox", reason=str(error))
         except OSError as error:
-            if error.errno not in _FULL:
+            if error.errno not in folders.FULL:
                 raise
             failure = Failure(subject=subject, stage="build", status="disk-full", reason=str(error))
         if failure is not None:
@@ -131,8 +129,12 @@ def _build(recipe: Recipe, subject: str, began: float) -> Failure | None:
         return uv_failure(subject, "build", "unbuilt", made, time.monotonic() - began)
     if not _starts(recipe):
         return Failure(subject=subject, stage="build", status="unbuilt", reason="its Python does not start")
-    recipe.bytecode.mkdir()  # raises where a build has put something there: a link would lead out
-    folders.write_whole(recipe.folder / _RECIPE, recipe.text().encode())
+    try:
+        recipe.bytecode.mkdir()  # where something is there already, it may be a link that leads out
+        folders.write_whole(recipe.folder / _RECIPE, recipe.text().encode())
+    except (FileExistsError, IsADirectoryError) as error:
+        reason = f"it installs something where the audit keeps its own: {Path(error.filename2 or error.filename).name}"
+        return Failure(subject=subject, stage="build", status="unbuilt", reason=reason)
     return None
 
 
@@ -157,7 +159,7 @@ def _starts(recipe: Recipe) -> bool:
     except subprocess.TimeoutExpired:
         return False
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in folders.FULL:
             raise
         raise NoSandbox(f"a confined process cannot be started here: {error}") from error
     finally:
