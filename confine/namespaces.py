@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import stat
 
@@ -40,6 +41,7 @@ def enter() -> dict[str, str]:
         system.unshare(everything)
     except OSError:
         try:
+            _rehearse(*own)
             system.unshare(system.NEW_USER | everything)
         except OSError as error:
             return _enter_each(str(error.strerror))
@@ -57,6 +59,28 @@ def _enter_each(refused: str) -> dict[str, str]:
         except OSError:
             found[name] = f"the system refuses new namespaces: {refused}"
     return found
+
+
+def _rehearse(user: int, group: int) -> None:
+    """Make a user namespace in a process that ends with it; raise where it cannot be made or mapped.
+
+    Some systems let anybody make one and refuse the rest. There is no way back from one that is not mapped.
+    """
+    child = os.fork()
+    if child == 0:
+        number = errno.EPERM
+        try:
+            system.unshare(system.NEW_USER)
+            _map_to_itself(user, group)
+            number = 0
+        except OSError as error:
+            number = error.errno or number
+        finally:
+            os._exit(number)
+    _, status = os.waitpid(child, 0)
+    if status:
+        number = os.WEXITSTATUS(status) or errno.EPERM
+        raise OSError(number, os.strerror(number))
 
 
 def _map_to_itself(user: int, group: int) -> None:

@@ -84,14 +84,14 @@ def _be_first(spec: Spec, entered: dict[str, str], send: int) -> NoReturn:
     """Be the first process of the namespace: reap all, tell how the command ended, and end all with it."""
     system.die_with_the_parent()
     # The files of the system are mounted anew before they become read-only, and the limit is one of these files.
-    _attempt(spec, "proc", namespaces.own_proc if not entered["mounts"] else _no_mounts)
+    own = _attempt(spec, "proc", namespaces.own_proc if not entered["mounts"] else _no_mounts)
     limited = _attempt(spec, "pids", lambda: namespaces.limit_processes(spec.processes)) if spec.processes else True
     child = os.fork()
     if child == 0:
         os.close(send)
         _become(spec, entered)
-    status = _reap(child, 0 if limited or _counts_by_user() else spec.processes, spec)
-    left = len(_others()) if not entered["mounts"] else 0
+    status = _reap(child, 0 if limited or _counts_by_user() or not own else spec.processes, spec)
+    left = len(_others()) if own else 0  # else these are the machine's
     if left:
         _tell(spec, "left", str(left))
     os.write(send, status.to_bytes(_STATUS_BYTES, "little"))

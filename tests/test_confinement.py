@@ -136,6 +136,57 @@ print(os.read(read, 10000).decode())
     assert not by_name["other processes"].on
 
 
+UNMAPPED = f"""
+import os, sys
+sys.path.append({str(folders.ROOT)!r})
+from confine import namespaces, system
+own = os.getuid(), os.getgid()
+try:
+    system.unshare(system.NEW_MOUNTS)
+except OSError:
+    system.unshare(system.NEW_USER | system.NEW_MOUNTS)
+    namespaces._map_to_itself(*own)
+system.mount(None, "/", None, namespaces._RECURSIVE | namespaces._PRIVATE)
+namespaces._set_attributes("/proc", namespaces._AT_RECURSIVE, added=namespaces._READ_ONLY)
+system.gain_nothing()
+system.drop_capabilities()
+os.execv(sys.executable, [sys.executable, "-I", "-S", {str(LAUNCHER)!r}, *sys.argv[1:]])
+"""
+"""Starts the launcher where a user namespace can be made, but not mapped: the files that map it are read-only."""
+
+
+def run_unmapped(folder: Path, script: str) -> tuple[int, str, dict[str, str]]:
+    """Exit code, output and what the launcher told, on a system that lets nobody map a user namespace."""
+    read, write = os.pipe()
+    hidden = confinement.hidden_folders()
+    options = [f"report={write}", f"write={folder}", *(f"read={path}" for path in confinement.all_but(hidden))]
+    options += [f"need={path}" for path in confinement.interpreter_folders(PYTHON)]
+    command = [PYTHON, "-c", UNMAPPED, *options, "--", PYTHON, "-I", "-S", "-c", script]
+    with os.fdopen(read, encoding="utf-8") as report:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, pass_fds=(write,), check=False)
+        os.close(write)
+        lines = [line.rstrip("\n").partition("\t") for line in report]
+    return done.returncode, done.stdout + done.stderr, {name: problem for name, _, problem in lines}
+
+
+def test_where_a_user_namespace_cannot_be_mapped_the_rest_still_holds(folder: Path, tmp_path: Path) -> None:
+    if protections.missing():
+        pytest.skip("this system lacks something already: see doctor")
+    script = f"""
+print('hello')
+try:
+    open({str(tmp_path / "outside")!r}, 'w')
+except OSError as error:
+    print(type(error).__name__)
+"""
+    code, output, told = run_unmapped(folder, script)
+    assert (code, output) == (0, "hello\nPermissionError\n")
+    assert "the system refuses new namespaces: Read-only file system" in told["new network"]
+    assert (told["landlock"], told["filter"], told["launched"]) == ("", "", "")
+    off = {each.name for each in protections.judged(told) if not each.on}
+    assert {"processes", "other processes"} <= off
+
+
 def test_a_system_without_anything_says_so() -> None:
     off = {each.name for each in protections.judged({}) if not each.on}
     assert off == {
