@@ -28,7 +28,8 @@ if LINUX:
 UNCONFINED_EXIT = 125
 """The launcher's own exit code, where the command could not be started as it was asked to."""
 
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+"""Of all devices; shared memory is a folder of its own."""
 _COUNT_SECONDS = 0.05
 _LOOK_SECONDS = 0.02
 _KILL, _PIPE, _TOO_LARGE = 9, 13, 25  # signals, the same on Linux and macOS

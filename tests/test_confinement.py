@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
 import sys
 import time
@@ -31,6 +32,12 @@ def run(folder: Path, script: str, *needs: Path, **bounds: float | int) -> tuple
             child.end()
         output.seek(0)
         return code, output.read().decode(), child.told
+
+
+def is_on(name: str) -> bool:
+    """Whether this system has a protection; where it has not, doctor says so."""
+    (found,) = [each for each in protections.all_here() if each.name == name]
+    return found.on
 
 
 @pytest.fixture
@@ -134,6 +141,32 @@ print(os.read(read, 10000).decode())
     assert by_name["writing"].told.endswith("Landlock")
     assert not by_name["processes"].on
     assert not by_name["other processes"].on
+
+
+def test_it_cannot_read_the_terminal_and_has_the_harmless_devices(folder: Path) -> None:
+    master, terminal = pty.openpty()
+    try:
+        os.write(master, b"a password\n")
+        script = f"""
+import os
+for path in ({os.ttyname(terminal)!r}, '/dev/tty', '/dev/ptmx', '/dev/pts/ptmx'):
+    try:
+        print(os.read(os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK), 100))
+    except OSError as error:
+        print(type(error).__name__)
+for path in ('/dev/zero', '/dev/urandom', '/dev/random', '/dev/full'):
+    assert len(open(path, 'rb', buffering=0).read(8)) == 8
+assert open('/dev/null', 'r+b', buffering=0).write(b'x') == 1
+with open('/dev/shm/own', 'w+') as file:
+    assert file.write('x') == 1
+"""
+        code, output, _ = run(folder, script)
+    finally:
+        os.close(master)
+        os.close(terminal)
+    if is_on("reading"):
+        assert set(output.splitlines()) <= {"PermissionError", "FileNotFoundError"}
+        assert code == 0
 
 
 UNMAPPED = f"""

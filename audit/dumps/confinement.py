@@ -45,8 +45,11 @@ MOST_FILES = 200_000
 _ENDING_SECONDS = 10.0
 """For a launcher to end everything after its lifeline was cut, before it is killed itself."""
 
-_HIDDEN = ("/tmp", "/var/tmp", "/run")
-"""Besides the home folder: sockets of agents, of displays and of container engines lie there."""
+_HIDDEN = ("/tmp", "/var/tmp", "/run", "/dev/pts")
+"""Besides the home folder: sockets of agents, of displays and of container engines lie there, and terminals."""
+
+_DEVICES = "/dev"
+"""Nothing in it can be read but what the launcher lists: what is typed at a terminal could be, for one."""
 
 HANDED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
 """Variables that reach a confined command. LD_LIBRARY_PATH decides what is computed, and is in the machine's class."""
@@ -82,7 +85,7 @@ class Bounds:
         yield from (f"need={path}" for path in (*self.needed, *_libraries()))
         hidden = hidden_folders()
         yield from (f"hide={path}" for path in hidden)
-        yield from (f"read={path}" for path in all_but(hidden))
+        yield from (f"read={path}" for path in all_but((*hidden, _DEVICES)))
         yield from (f"limit={name}:{most}" for name, most in self._limits().items())
         yield f"processes={PROCESSES}"
 
