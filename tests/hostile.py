@@ -54,6 +54,7 @@ def attempts(at: Targets) -> tuple[Attempt, ...]:
         _raised("reading", "reads a file of the user's", f"open({str(at.secret_file)!r}).read()", _DENIED),
         _raised("reading", "reads the terminal", _READ_TERMINAL % at.terminal, _DENIED),
         _raised("network", "connects out", _CONNECT % at.port, _UNREACHED),
+        _raised("network", "opens a way to the machine's host", "import socket; socket.socket(40, 1)", _REFUSED),
         _raised("writing", "writes to the home folder", f"open({str(at.home / 'owned')!r}, 'w')", _DENIED),
         _raised("writing", "writes to the store", f"open({str(at.store)!r}, 'r+b').write(b'x' * 4096)", _DENIED),
         _raised("writing", "writes to another release", f"open({str(at.other_release)!r}, 'a').write('#')", _DENIED),

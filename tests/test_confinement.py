@@ -169,6 +169,24 @@ with open('/dev/shm/own', 'w+') as file:
         assert code == 0
 
 
+SOCKETS = """
+import socket
+for family in (1, 2, 10, 16, 17, 38, 40):  # unix, inet, inet6, netlink, packet, alg, vsock
+    try:
+        socket.socket(family, socket.SOCK_DGRAM if family not in (38, 40) else socket.SOCK_STREAM).close()
+        print(family)
+    except OSError as error:
+        print(family, error.errno)
+"""
+
+
+def test_only_sockets_that_stay_in_its_network_can_be_opened(folder: Path) -> None:
+    """Refused as not permitted (1), whether or not the machine knows the family."""
+    _, output, _ = run(folder, SOCKETS)
+    if is_on("network"):
+        assert output.splitlines() == ["1", "2", "10", "16", "17 1", "38 1", "40 1"]
+
+
 UNMAPPED = f"""
 import os, sys
 sys.path.append({str(folders.ROOT)!r})
@@ -218,6 +236,21 @@ except OSError as error:
     assert (told["landlock"], told["filter"], told["launched"]) == ("", "", "")
     off = {each.name for each in protections.judged(told) if not each.on}
     assert {"processes", "other processes"} <= off
+
+
+def test_where_there_is_no_network_namespace_only_local_sockets_can_be_opened(folder: Path) -> None:
+    if protections.missing():
+        pytest.skip("this system lacks something already: see doctor")
+    _, output, told = run_unmapped(folder, SOCKETS)
+    assert told["new network"]
+    assert output.splitlines() == ["1", "2 1", "10 1", "16 1", "17 1", "38 1", "40 1"]
+
+
+def test_a_namespace_without_a_filter_is_not_enough_for_the_network() -> None:
+    told = {"new network": "", "filter": "no filter is known for this processor"}
+    (network,) = [each for each in protections.judged(told) if each.name == "network"]
+    assert not network.on
+    assert "no filter is known" in network.told
 
 
 def test_a_system_without_anything_says_so() -> None:

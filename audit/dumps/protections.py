@@ -95,10 +95,13 @@ def _processes(told: dict[str, str]) -> Protection:
 
 
 def _network(told: dict[str, str]) -> Protection:
-    if _works(told, "new network"):
+    if _works(told, "new network", "filter"):
         return Protection(name="network", on=True, told="none: a namespace of its own, without a way out")
     if _works(told, "filter"):
         return Protection(name="network", on=True, told="none: sockets of the network are refused by a filter")
+    if _works(told, "new network"):
+        off = f"a release can reach the machine that hosts this one, though not the network ({_why(told, 'filter')})"
+        return Protection(name="network", on=False, told=off)
     return Protection(name="network", on=False, told=f"a release can connect out ({_why(told, 'new network')})")
 
 
