@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import stat
 
@@ -20,6 +19,8 @@ _KINDS = {
 _BIND, _RECURSIVE, _PRIVATE, _NO_SUID, _NO_DEVICES = 4096, 16384, 1 << 18, 2, 4
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE = 442, -100, 0x8000
 _READ_ONLY, _NO_SUID_ATTRIBUTE = 1, 2
+
+_NOT_PERMITTED = 1  # the same everywhere
 
 SHARED_MEMORY = "/dev/shm"
 SHARED_MEMORY_BYTES = 2**31
@@ -68,7 +69,7 @@ def _rehearse(user: int, group: int) -> None:
     """
     child = os.fork()
     if child == 0:
-        number = errno.EPERM
+        number = _NOT_PERMITTED
         try:
             system.unshare(system.NEW_USER)
             _map_to_itself(user, group)
@@ -79,7 +80,7 @@ def _rehearse(user: int, group: int) -> None:
             os._exit(number)
     _, status = os.waitpid(child, 0)
     if status:
-        number = os.WEXITSTATUS(status) or errno.EPERM
+        number = os.WEXITSTATUS(status) or _NOT_PERMITTED
         raise OSError(number, os.strerror(number))
 
 

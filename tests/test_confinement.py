@@ -212,7 +212,7 @@ def run_unmapped(folder: Path, script: str) -> tuple[int, str, dict[str, str]]:
     hidden = confinement.hidden_folders()
     options = [f"report={write}", f"write={folder}", *(f"read={path}" for path in confinement.all_but(hidden))]
     options += [f"need={path}" for path in confinement.interpreter_folders(PYTHON)]
-    command = [PYTHON, "-c", UNMAPPED, *options, "--", PYTHON, "-I", "-S", "-c", script]
+    command: list[str | Path] = [PYTHON, "-c", UNMAPPED, *options, "--", PYTHON, "-I", "-S", "-c", script]
     with os.fdopen(read, encoding="utf-8") as report:
         done = subprocess.run(command, capture_output=True, text=True, cwd=folder, pass_fds=(write,), check=False)
         os.close(write)

@@ -61,7 +61,7 @@ def test_something_else_is_where_the_answer_should_be(what: str) -> None:
     assert failure.status == "damaged"
     assert "not a file" in failure.reason or "cannot be read" in failure.reason
     assert len(list(Path("/dev/fd").iterdir())) == before
-    assert list((folders.cache() / "work").glob("*-*")) == []
+    assert list((folders.cache() / "work").iterdir()) == []
 
 
 def test_what_says_that_all_was_imported_is_too_long_a_link() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import socket
+import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 
+from audit import folders
 from audit.asked.releases import ReleaseRequest
 from audit.dumps import protections
 from audit.failures import Failure
@@ -46,16 +48,15 @@ def build_wheel(folder, settings=None, metadata=None):
 """
 
 
-LINKING = """
+PLANTING = """
 import os, zipfile
 
 INFO = "tinysource-1.0.dist-info"
 
 
 def build_wheel(folder, settings=None, metadata=None):
-    arguments = open("/proc/%d/cmdline" % os.getppid(), "rb").read().decode().split("\\0")
-    if "--target" in arguments:
-        os.symlink("VICTIM", os.path.join(arguments[arguments.index("--target") + 1], "tinysource"))
+    asked = open("/proc/%d/cmdline" % os.getppid(), "rb").read().decode().split("\\0")
+    PLANT
     name = "tinysource-1.0-py3-none-any.whl"
     with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
         wheel.writestr("tinysource/owned.pth", "")
@@ -64,7 +65,7 @@ def build_wheel(folder, settings=None, metadata=None):
         wheel.writestr(INFO + "/RECORD", "")
     return name
 """
-"""Puts a link where uv is about to install, and leaves it to the next turn of uv to write through it."""
+"""Puts something where uv is about to install."""
 
 
 def write_sdist(folder: Path, backend: str) -> None:
@@ -158,10 +159,29 @@ def sources(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_uv_does_not_write_through_a_link_that_a_build_left(sources: Path, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
-    write_sdist(sources, LINKING.replace("VICTIM", str(victim)))
+    link = 'if "--target" in asked: os.symlink("VICTIM", asked[asked.index("--target") + 1] + "/tinysource")'
+    write_sdist(sources, PLANTING.replace("PLANT", link).replace("VICTIM", str(victim)))
     found = locks.resolve(request("tinysource"))
     if not is_on("builds"):
         return  # doctor says so
     assert list(victim.iterdir()) == []
     assert isinstance(found, Failure)
     assert (found.status, "tinysource" in found.reason) == ("unresolved", True), found
+
+
+def test_a_build_does_not_choose_the_python_of_its_virtualenv(sources: Path, tmp_path: Path) -> None:
+    """What lies around it may be read by the release."""
+    (tmp_path / "other" / "bin").mkdir(parents=True)
+    (tmp_path / "other" / "bin" / "python").symlink_to(sys.executable)
+    swap = (
+        'python = asked[asked.index("--python") + 1]\n'
+        '    if "--target" not in asked: os.remove(python), os.symlink("OTHER", python)'
+    )
+    write_sdist(sources, PLANTING.replace("PLANT", swap).replace("OTHER", str(tmp_path / "other" / "bin" / "python")))
+    release = locks.resolve(request("tinysource"))
+    assert isinstance(release, Release), release
+    # As on a machine that has not built it yet: what was built when it was resolved is in the cache.
+    folders.remove(folders.cache() / "uv-source")
+    failure = venvs.ensure(Recipe.of(release), "r")
+    assert failure is not None
+    assert (failure.status, failure.reason) == ("unbuilt", "it puts something else in the place of its Python")

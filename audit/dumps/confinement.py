@@ -42,6 +42,9 @@ LARGEST_FOLDER_BYTES = 4 * 2**30
 """Of all files that a release writes: twice the largest answer."""
 MOST_FILES = 200_000
 
+_MOST_LINKS = 40
+"""One after the other, as for the system itself; more than that is a circle."""
+
 _ENDING_SECONDS = 10.0
 """For a launcher to end everything after its lifeline was cut, before it is killed itself."""
 
@@ -209,15 +212,24 @@ def _libraries() -> Iterator[str]:
 
 
 def interpreter_folders(executable: Path) -> tuple[Path, ...]:
-    """Where a Python has its parts: its own, and those of the one that it links to."""
+    """Where a Python has its parts: its own, and those of the one that it links to.
+
+    A build may have put links in place of those of a virtualenv: one that leads out of it is none of its parts.
+    """
     found: list[Path] = []
-    while True:
+    for _ in range(_MOST_LINKS):
         found += [executable.parent.parent / name for name in ("bin", "lib", "lib64", "include", "share")]
         if not executable.is_symlink():
             break
         executable = executable.parent / executable.readlink()
-    found.append(executable.resolve().parent.parent / "lib")
-    return tuple(dict.fromkeys(path for path in found if path.exists()))
+    found.append(Path(os.path.realpath(executable)).parent.parent / "lib")
+    return tuple(dict.fromkeys(path for path in found if _stays(path)))
+
+
+def _stays(path: Path) -> bool:
+    """Whether it is there, and lies where it seems to."""
+    real, around = os.path.realpath(path), os.path.realpath(path.parent)
+    return os.path.lexists(real) and Path(real).is_relative_to(around)
 
 
 def size_of(*places: Path) -> tuple[int, int]:

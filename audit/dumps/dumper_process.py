@@ -138,8 +138,7 @@ def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Generator[CellOutcome | _
     with contextlib.ExitStack() as stack:
         imported = False
         try:
-            folder = folders.working_folder()
-            stack.callback(folders.remove, folder)
+            folder = stack.enter_context(folders.working_folder())
             paths = dumper_request.write(folder, job.api, job.expect, cells)
             child = DumperChild(folder, job.recipe, len(cells) * job.timeout * (os.cpu_count() or 1))
             stack.callback(child.end)

@@ -115,7 +115,9 @@ def _writing(told: dict[str, str]) -> Protection:
 def _reading(told: dict[str, str]) -> Protection:
     on = _works(told, "landlock") or _works(told, "mounts")
     off = f"a release can read your home folder ({_why(told, 'landlock')})"
-    return Protection(name="reading", on=on, told="not your home folder, nor /tmp and /run, nor your terminal" if on else off)
+    return Protection(
+        name="reading", on=on, told="not your home folder, nor /tmp and /run, nor your terminal" if on else off
+    )
 
 
 def _others(told: dict[str, str]) -> Protection:

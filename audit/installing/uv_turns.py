@@ -55,21 +55,18 @@ def _loaders() -> list[str]:
 
 def build(asked: Sequence[str], given: str, python: Path | None, writable: Sequence[Path] = ()) -> Answer:
     """Let uv build from what was fetched, confined and without what it needs for fetching."""
-    folder = folders.working_folder()
     interpreter = confinement.interpreter_folders(python) if python is not None else ()
-    bounds = Bounds(
-        folder=folder,
-        writable=(_cache(), *writable),
-        needed=(uv.executable(), *interpreter, *_local_sources(), *_files(asked)),
-        cpu_seconds=uv.TIMEOUT_SECONDS * (os.cpu_count() or 1),
-        largest_file=LARGEST_BUILT_FILE_BYTES,
-    )
-    try:
+    with folders.working_folder() as folder:
+        bounds = Bounds(
+            folder=folder,
+            writable=(_cache(), *writable),
+            needed=(uv.executable(), *interpreter, *_local_sources(), *_files(asked)),
+            cpu_seconds=uv.TIMEOUT_SECONDS * (os.cpu_count() or 1),
+            largest_file=LARGEST_BUILT_FILE_BYTES,
+        )
         _copy_settings(bounds)
         quietly = "--offline", "--quiet", "--color", "never", "--no-progress"
         return _run([str(uv.executable()), *asked, *quietly], bounds, given)
-    finally:
-        folders.remove(folder)
 
 
 def _run(command: Sequence[str], bounds: Bounds, given: str) -> Answer:

@@ -119,6 +119,7 @@ def _build(recipe: Recipe, subject: str, began: float) -> Failure | None:
     except interpreters.NoInterpreter as error:
         return Failure(subject=subject, stage="build", status="no-python", reason=str(error))
     made = uv.call("venv", "--python", str(python), "--no-project", str(recipe.folder))
+    linked = _link(recipe.executable)
     if made.ok:
         folders.write_whole(lock, recipe.lock.encode())
         made = source_builds.install(
@@ -127,6 +128,9 @@ def _build(recipe: Recipe, subject: str, began: float) -> Failure | None:
         )  # fmt: skip
     if not made.ok:
         return uv_failure(subject, "build", "unbuilt", made, time.monotonic() - began)
+    if _link(recipe.executable) != linked:  # what is around the one that it links to may be read
+        reason = "it puts something else in the place of its Python"
+        return Failure(subject=subject, stage="build", status="unbuilt", reason=reason)
     if not _starts(recipe):
         return Failure(subject=subject, stage="build", status="unbuilt", reason="its Python does not start")
     try:
@@ -138,17 +142,21 @@ def _build(recipe: Recipe, subject: str, began: float) -> Failure | None:
     return None
 
 
+def _link(path: Path) -> Path | None:
+    """Where a link leads, as it is written there; nothing where it is none."""
+    return path.readlink() if path.is_symlink() else None
+
+
 def _starts(recipe: Recipe) -> bool:
     """Start its Python, confined: whatever was built into it has had the whole folder to itself.
 
     Raises:
         NoSandbox: where nothing can be started here.
     """
-    folder = folders.working_folder()
     needed = (recipe.folder, *confinement.interpreter_folders(recipe.executable))
-    bounds = Bounds(folder=folder, needed=needed, cpu_seconds=interpreters.ASKING_SECONDS)
     try:
-        with tempfile.TemporaryFile() as output:
+        with folders.working_folder() as folder, tempfile.TemporaryFile() as output:
+            bounds = Bounds(folder=folder, needed=needed, cpu_seconds=interpreters.ASKING_SECONDS)
             child = confinement.start(interpreters.question(recipe.executable), bounds, environment={}, output=output)
             try:
                 child.process.wait(interpreters.ASKING_SECONDS)
@@ -162,8 +170,6 @@ def _starts(recipe: Recipe) -> bool:
         if error.errno in folders.FULL:
             raise
         raise NoSandbox(f"a confined process cannot be started here: {error}") from error
-    finally:
-        folders.remove(folder)
     if not child.launched:
         raise NoSandbox(f"the launcher ended before the command began: {readable(said).strip()}")
     found = interpreters.told(recipe.executable, said)
