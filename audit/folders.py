@@ -41,6 +41,8 @@ def write_whole(path: Path, content: bytes) -> None:
     try:
         with temporary.open("xb") as file:  # readable by whom the user's files are: some are sent to others
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # else a machine that loses its power may keep the name and not what is in it
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
