@@ -185,3 +185,11 @@ def test_a_build_does_not_choose_the_python_of_its_virtualenv(sources: Path, tmp
     failure = venvs.ensure(Recipe.of(release), "r")
     assert failure is not None
     assert (failure.status, failure.reason) == ("unbuilt", "it puts something else in the place of its Python")
+
+
+@pytest.mark.parametrize("said", ["Failed to fetch a model: dns error", "No space left on device (os error 28)"])
+def test_a_build_does_not_pass_off_its_failure_as_the_machines(sources: Path, said: str) -> None:
+    write_sdist(sources, PLANTING.replace("PLANT", f"print({said!r}, flush=True); raise RuntimeError({said!r})"))
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert (found.status, said in found.stderr_tail) == ("unresolved", True), found
