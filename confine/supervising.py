@@ -18,7 +18,7 @@ from confine.spec import Spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing these would take longer than anything else here
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
 
 LINUX = sys.platform == "linux"
@@ -146,19 +146,23 @@ def _become(spec: Spec, entered: dict[str, str]) -> NoReturn:
 def _give_up(spec: Spec, entered: dict[str, str], place: str) -> None:
     if entered["network"] == "":
         _attempt(spec, "loopback", system.raise_loopback)
+    sealed = False
     if entered["mounts"] == "":
-        _attempt(spec, "mounts", lambda: namespaces.seal(spec.writable, (*spec.needed, place), spec.hidden))
+        needed = (*spec.needed, place)
+        sealed = _attempt(spec, "mounts", lambda: namespaces.seal(spec.writable, needed, spec.hidden))
         os.chdir(place)
     system.gain_nothing()
-    _attempt(spec, "landlock", lambda: _restrict(spec))
+    # Without mounts of its own, shared memory is the machine's.
+    own = (*spec.writable, namespaces.SHARED_MEMORY) if sealed else spec.writable
+    _attempt(spec, "landlock", lambda: _restrict(spec, own))
     _attempt(spec, "capabilities", system.drop_capabilities)
     _attempt(spec, "filter", lambda: seccomp.install(network=entered["network"] == ""))
 
 
-def _restrict(spec: Spec) -> None:
+def _restrict(spec: Spec, writable: Sequence[str]) -> None:
     write, device = landlock.write_rights(), landlock.device_rights()
     rules = [(path, landlock.READ) for path in (*spec.readable, *spec.needed)]
-    rules += [(path, landlock.READ | write) for path in (*spec.writable, namespaces.SHARED_MEMORY)]
+    rules += [(path, landlock.READ | write) for path in writable]
     rules += [(path, device) for path in _DEVICES]
     landlock.restrict(rules, landlock.READ | write | device)
 

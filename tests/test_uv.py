@@ -131,7 +131,7 @@ def test_what_a_build_says_is_not_what_uv_says(stream: str, said: str) -> None:
     """Else a package could pass off its own failure as the machine's."""
     errors = f"error: Failed to build `x==1.0`\n  cause: The build backend returned an error\n\n[{stream}]\n{said}\n"
     answer = Answer(ok=False, output="", errors=errors, exit_code=1)
-    assert not (answer.unreachable or answer.full_disk or answer.unsatisfiable)
+    assert (answer.unreachable, answer.full_disk, answer.unsatisfiable) == (False, False, False)
     assert uv_failure("r", "build", "unbuilt", answer, 0.0).status == "unbuilt"
 
 
