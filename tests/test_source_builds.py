@@ -15,7 +15,7 @@ from audit import folders
 from audit.asked.releases import ReleaseRequest
 from audit.dumps import protections
 from audit.failures import Failure
-from audit.installing import locks, venvs
+from audit.installing import locks, uv_turns, venvs
 from audit.installing.locks import Release
 from audit.installing.venvs import Recipe
 
@@ -193,3 +193,18 @@ def test_a_build_does_not_pass_off_its_failure_as_the_machines(sources: Path, sa
     found = locks.resolve(request("tinysource"))
     assert isinstance(found, Failure)
     assert (found.status, said in found.stderr_tail) == ("unresolved", True), found
+
+
+@pytest.mark.parametrize(
+    ("address", "left"),
+    [
+        ("https://user:p@ssw0rd@host/simple", "https://host/simple"),
+        ("https://user:p@ssw0rd@host", "https://host"),
+        ("https://user:it's@host:8080/a@b", "https://host:8080/a@b"),
+        ("one=https://a:b@one,two=https://c:d@two/x", "one=https://one,two=https://two/x"),
+        ('url = "https://t0ken@host/simple"', 'url = "https://host/simple"'),
+        ("https://host/simple", "https://host/simple"),
+    ],
+)
+def test_nothing_of_a_password_is_left_in_an_address(address: str, left: str) -> None:
+    assert uv_turns.redacted(address) == left

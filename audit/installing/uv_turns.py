@@ -24,7 +24,7 @@ _LOADERS = ("lib*/ld-*", "lib/*-linux-*/ld-*", "usr/lib*/ld-*", "usr/lib/*-linux
 _SECRET = re.compile(
     r"PASSWORD|USERNAME|TOKEN|KEYRING|CREDENTIAL|NETRC|PUBLISH|KEY|SECRET|CACHE_DIR|CONFIG_FILE|PYTHON"
 )
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s\"']*@")
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s\"]*@")  # up to the last @: a password may hold one, and an apostrophe
 _TOOLCHAIN = (
     "CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "CPATH", "LIBRARY_PATH", "PKG_CONFIG_PATH", "MAKEFLAGS",
 )  # fmt: skip
