@@ -136,11 +136,20 @@ def _become(spec: Spec, entered: dict[str, str]) -> NoReturn:
             _give_up(spec, entered, place)
         _restore_signals()
         if spec.command:
-            _tell(spec, "launched", "")
-            os.execv(spec.command[0], spec.command)
+            _execute(spec)
         os._exit(0)
     except BaseException as error:
         _refuse(f"{spec.command[0] if spec.command else 'it'} cannot be started: {error}")
+
+
+def _execute(spec: Spec) -> None:
+    """Tell that all is ready, which nobody could afterwards, and what the system says if it does not execute it."""
+    _tell(spec, "launched", "")
+    try:
+        os.execv(spec.command[0], spec.command)
+    except OSError as error:
+        _tell(spec, "unexecuted", error.strerror or str(error))
+        raise
 
 
 def _give_up(spec: Spec, entered: dict[str, str], place: str) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import pty
+import pwd
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -325,6 +327,51 @@ def test_everything_but_the_hidden_folders_is_covered_once() -> None:
     assert "/usr/lib" not in found
     assert "/usr" not in found
     assert "/" not in found
+
+
+def test_what_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where somebody set HOME or TMPDIR to something else."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    own = os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
+    found = confinement.hidden_folders()
+    assert {"/tmp", "/run", str(tmp_path / "home"), str(tmp_path / "temporary")} <= set(found)
+    assert own in found or own in ("/", "/usr/sbin", "/usr/bin")
+    assert "/" not in found
+
+
+def test_a_folder_that_cannot_be_listed_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "locked" / "home").mkdir(parents=True)
+    real = Path.iterdir
+
+    def listed(path: Path) -> Iterator[Path]:
+        if path == tmp_path / "locked":  # root may list any
+            raise PermissionError
+        return real(path)
+
+    monkeypatch.setattr(Path, "iterdir", listed)
+    hidden = frozenset([str(tmp_path / "locked" / "home")])
+    assert list(confinement._split(str(tmp_path), hidden)) == [str(tmp_path / "open")]
+
+
+def test_a_command_that_cannot_be_executed_is_told(folder: Path) -> None:
+    bounds = Bounds(folder=folder, cpu_seconds=60.0)
+    child = confinement.start([folder / "absent"], bounds, environment={}, output=subprocess.DEVNULL)
+    child.process.wait(60)
+    child.end()
+    assert (child.launched, child.unexecuted) == (True, "No such file or directory")
+
+
+def test_nothing_stays_open_where_the_launcher_cannot_be_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    before = len(list(Path("/dev/fd").iterdir()))
+    with pytest.raises(BlockingIOError):
+        confinement.start(["/bin/true"], Bounds(folder=folder, cpu_seconds=1.0), environment={}, output=1)
+    assert len(list(Path("/dev/fd").iterdir())) == before
 
 
 def test_a_deep_or_locked_folder_is_removed(tmp_path: Path) -> None:

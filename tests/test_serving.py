@@ -33,11 +33,11 @@ IN_PLACE = {
 }
 
 
-def served(script: str, *labels: str, timeout: float = 20.0) -> list[Failure]:
+def served(script: str, *labels: str, interpreter: str = "/bin/sh") -> list[Failure]:
     """What becomes of cells whose Python is a script."""
     recipe = Recipe(key="k" * 32, lock="", python_version="3.11")
     recipe.executable.parent.mkdir(parents=True)
-    recipe.executable.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    recipe.executable.write_text(f"#!{interpreter}\n{script}\n", encoding="utf-8")
     recipe.executable.chmod(0o755)
     recipe.bytecode.mkdir()
     (recipe.folder / "recipe.json").write_text(recipe.text(), encoding="utf-8")
@@ -48,7 +48,7 @@ def served(script: str, *labels: str, timeout: float = 20.0) -> list[Failure]:
         )
         for label in labels
     )  # fmt: skip
-    job = DumpJob(release="r", recipe=recipe, api=None, expect={}, cells=cells, timeout=timeout)
+    job = DumpJob(release="r", recipe=recipe, api=None, expect={}, cells=cells, timeout=20.0)
     found = [outcome.result for outcome in dumper_process.run(job)]
     assert all(isinstance(each, Failure) for each in found)
     return [each for each in found if isinstance(each, Failure)]
@@ -67,6 +67,11 @@ def test_something_else_is_where_the_answer_should_be(what: str) -> None:
 def test_what_says_that_all_was_imported_is_too_long_a_link() -> None:
     (failure,) = served(f"ln -s {'a' * 300} imported; exit 7", "one")
     assert (failure.status, failure.exit_code) == ("crashed", 7)
+
+
+def test_a_python_that_is_not_there_is_named() -> None:
+    (failure,) = served("exit 0", "one", interpreter="/nowhere/sh")
+    assert failure.reason == "its Python could not be executed: No such file or directory"
 
 
 def test_the_others_of_the_release_are_served() -> None:

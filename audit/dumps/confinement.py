@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -50,6 +52,9 @@ _ENDING_SECONDS = 10.0
 
 _HIDDEN = ("/tmp", "/var/tmp", "/run", "/dev/pts")
 """Besides the home folder: sockets of agents, of displays and of container engines lie there, and terminals."""
+
+_NOBODYS = ("/", "/bin", "/dev", "/etc", "/sbin", "/usr", "/usr/bin", "/usr/sbin")
+"""Folders that some systems give to users who have no home. Nothing could be started without them."""
 
 _DEVICES = "/dev"
 """Nothing in it can be read but what the launcher lists: what is typed at a terminal could be, for one."""
@@ -133,6 +138,11 @@ class Child:
         return "launched" in self.told
 
     @property
+    def unexecuted(self) -> str:
+        """Why the system did not execute the command, once it has ended; nothing where it did."""
+        return self.told.get("unexecuted", "")
+
+    @property
     def notes(self) -> str:
         """What a person should know of its end."""
         lines = []
@@ -155,9 +165,10 @@ def start(
     """Start a command within its bounds; its standard streams are files."""
     for folder in (bounds.home, bounds.folder / "tmp"):
         folder.mkdir(exist_ok=True)
+    asked = list(bounds.options())
     held, lifeline = os.pipe()
     report, reporting = os.pipe()
-    options = [f"lifeline={held}", f"report={reporting}", *bounds.options()]
+    options = [f"lifeline={held}", f"report={reporting}", *asked]
     try:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(LAUNCHER), *options, "--", *map(str, command)],
@@ -169,6 +180,10 @@ def start(
             start_new_session=True,
             pass_fds=(held, reporting),
         )
+    except BaseException:
+        os.close(lifeline)
+        os.close(report)
+        raise
     finally:
         os.close(held)
         os.close(reporting)
@@ -183,10 +198,13 @@ def memory() -> int:
 
 def hidden_folders() -> tuple[str, ...]:
     """Folders that nobody's code should look into."""
+    found = [*_HIDDEN, tempfile.gettempdir()]
     with contextlib.suppress(RuntimeError):
-        home = str(Path.home().resolve())
-        return (*_HIDDEN, home) if home != "/" else _HIDDEN
-    return _HIDDEN
+        found.append(str(Path.home()))
+    with contextlib.suppress(KeyError):  # a container may run as a user that nobody wrote down
+        found.append(pwd.getpwuid(os.getuid()).pw_dir)
+    real = dict.fromkeys(os.path.realpath(each) for each in found)
+    return tuple(each for each in real if each not in _NOBODYS)
 
 
 @cache
@@ -203,7 +221,11 @@ def _split(folder: str, hidden: frozenset[str]) -> Iterator[str]:
     if not any(each.startswith(inside) for each in hidden):
         yield real
         return
-    for path in sorted(Path(real).iterdir()):
+    try:
+        inner = sorted(Path(real).iterdir())
+    except OSError:  # who may not list it may still enter it, but nobody can say what else is in there
+        return
+    for path in inner:
         yield from _split(str(path), hidden)
 
 
