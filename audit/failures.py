@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from audit.installing.uv import Answer
+if TYPE_CHECKING:  # a bare node of a cluster tells failures before it has what uv's module needs
+    from audit.installing.uv import Answer
 
 INFRASTRUCTURE = frozenset({"unreachable", "disk-full", "worker-lost", "no-python", "no-sandbox"})
 """Statuses that say nothing about the package. An audit that has one of these is not complete."""

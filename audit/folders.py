@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +17,12 @@ from audit.errors import AuditError
 
 ROOT = Path(__file__).resolve().parent.parent
 """Where the packages lie: a checkout, or where they are installed."""
+
+_own: set[Path] = set()
+"""Locks of working folders that this process holds. Some network file systems would give it those once more."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""What the system says where a disk has no room left."""
 
 
 def cache() -> Path:
@@ -35,21 +41,57 @@ def write_whole(path: Path, content: bytes) -> None:
     try:
         with temporary.open("xb") as file:  # readable by whom the user's files are: some are sent to others
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # else a machine that loses its power may keep the name and not what is in it
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
-def working_folder() -> Path:
-    """A new folder for one process's work. Those that a killed process left behind are removed on the way."""
+@contextmanager
+def working_folder() -> Iterator[Path]:
+    """A new folder for one process's work, removed on leaving. Those that a killed one left are removed on the way.
+
+    Each has a lock beside it, which its owner holds: numbers of processes say nothing about those of another container
+    or another machine that have the same cache.
+    """
     parent = cache() / "work"
     parent.mkdir(parents=True, exist_ok=True)
-    for left in parent.iterdir():
-        owner = left.name.partition("-")[0]
-        if owner.isdecimal() and not _runs(int(owner)):
-            remove(left)
-    return Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=parent))
+    _remove_left(parent)
+    with _claimed(parent) as place:
+        folder = place.with_suffix("")
+        folder.mkdir(mode=0o700)
+        try:
+            yield folder
+        finally:
+            remove(folder)
+            place.unlink(missing_ok=True)
+
+
+@contextmanager
+def _claimed(parent: Path) -> Iterator[Path]:
+    """A new lock, held."""
+    while True:
+        place = parent / f"{secrets.token_hex(8)}.lock"
+        _own.add(place)
+        try:
+            with place.open("xb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                if place.exists():  # else somebody found it before it was held, and took it for one that was left
+                    yield place
+                    return
+        finally:
+            _own.discard(place)
+
+
+def _remove_left(parent: Path) -> None:
+    """Remove folders whose owners are gone."""
+    for place in set(parent.glob("*.lock")) - _own:
+        with contextlib.suppress(OSError), place.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove(place.with_suffix(""))
+            place.unlink()
 
 
 def remove(folder: Path) -> None:
@@ -59,16 +101,6 @@ def remove(folder: Path) -> None:
     if folder.exists():
         for command in (("chmod", "-R", "u+rwx"), ("rm", "-rf")):
             subprocess.run([*command, "--", str(folder)], capture_output=True, check=False)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass  # somebody else's, so there is one
-    return True
 
 
 @contextmanager

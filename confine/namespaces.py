@@ -20,6 +20,8 @@ _BIND, _RECURSIVE, _PRIVATE, _NO_SUID, _NO_DEVICES = 4096, 16384, 1 << 18, 2, 4
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE = 442, -100, 0x8000
 _READ_ONLY, _NO_SUID_ATTRIBUTE = 1, 2
 
+_NOT_PERMITTED = 1  # the same everywhere
+
 SHARED_MEMORY = "/dev/shm"
 SHARED_MEMORY_BYTES = 2**31
 
@@ -40,6 +42,7 @@ def enter() -> dict[str, str]:
         system.unshare(everything)
     except OSError:
         try:
+            _rehearse(*own)
             system.unshare(system.NEW_USER | everything)
         except OSError as error:
             return _enter_each(str(error.strerror))
@@ -57,6 +60,28 @@ def _enter_each(refused: str) -> dict[str, str]:
         except OSError:
             found[name] = f"the system refuses new namespaces: {refused}"
     return found
+
+
+def _rehearse(user: int, group: int) -> None:
+    """Make a user namespace in a process that ends with it; raise where it cannot be made or mapped.
+
+    Some systems let anybody make one and refuse the rest. There is no way back from one that is not mapped.
+    """
+    child = os.fork()
+    if child == 0:
+        number = _NOT_PERMITTED
+        try:
+            system.unshare(system.NEW_USER)
+            _map_to_itself(user, group)
+            number = 0
+        except OSError as error:
+            number = error.errno or number
+        finally:
+            os._exit(number)
+    _, status = os.waitpid(child, 0)
+    if status:
+        number = os.WEXITSTATUS(status) or _NOT_PERMITTED
+        raise OSError(number, os.strerror(number))
 
 
 def _map_to_itself(user: int, group: int) -> None:

@@ -1,4 +1,4 @@
-"""A filter of system calls: what no simulator needs and an attacker would like; the network where nothing else helps.
+"""A filter of system calls: what no simulator needs and an attacker would like, sockets that lead out among them.
 
 A refused call fails with "operation not permitted"; the process goes on.
 """
@@ -32,7 +32,8 @@ _SOCKET = {"x86_64": 41, "aarch64": 198}
 _CLONE = {"x86_64": 56, "aarch64": 220}
 _CLONE3 = 435
 _X32 = 0x40000000
-_AF_UNIX = 1
+_LOCAL = (1,)  # AF_UNIX
+_OF_A_NAMESPACE = (*_LOCAL, 2, 10, 16)  # AF_INET, AF_INET6, AF_NETLINK: of others, not all are kept within one
 
 _NAMESPACES = 0x7E020000  # every flag of clone that makes a namespace, but that of time, which it cannot take
 
@@ -45,7 +46,10 @@ _Instruction = tuple[int, int, int, int]
 
 
 def install(*, network: bool) -> None:
-    """Filter the calls of this process and of all that it starts; call after ``gain_nothing``."""
+    """Filter the calls of this process and of all that it starts; call after ``gain_nothing``.
+
+    ``network`` says whether it has one of its own, so that sockets of it lead nowhere.
+    """
     machine = os.uname().machine
     if machine not in _NUMBERS:
         raise OSError(f"no filter is known for {machine}")
@@ -71,9 +75,15 @@ def _program(machine: str, *, network: bool) -> list[_Instruction]:
     # The C library falls back on clone, whose flags can be looked at.
     program += [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _UNKNOWN)]
     program += _by_argument(_CLONE[machine], (_ANY_OF, 0, 1, _NAMESPACES), then=_REFUSE, otherwise=_ALLOW)
-    if not network:
-        program += _by_argument(_SOCKET[machine], (_EQUAL, 0, 1, _AF_UNIX), then=_ALLOW, otherwise=_REFUSE)
+    program += _sockets(_SOCKET[machine], _OF_A_NAMESPACE if network else _LOCAL)
     return [*program, (_RETURN, 0, 0, _ALLOW)]
+
+
+def _sockets(number: int, families: tuple[int, ...]) -> list[_Instruction]:
+    """Sockets of these families and of no other: one to the machine that hosts this one knows no namespace."""
+    allowed = [each for family in families for each in ((_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW))]
+    block = [(_LOAD, 0, 0, _FIRST_ARGUMENT), *allowed, (_RETURN, 0, 0, _REFUSE)]
+    return [(_EQUAL, 0, len(block), number), *block]
 
 
 def _by_argument(number: int, test: _Instruction, *, then: int, otherwise: int) -> list[_Instruction]:

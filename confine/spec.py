@@ -27,7 +27,8 @@ class Spec:
         self.processes = self._number("processes", 0)
         """How many it may have at a time, threads among them; 0 for any number."""
         self.executable = self._all("execute")
-        """Of a trusted command that must not start anything else: what it may execute. Nothing else applies to it."""
+        """Of a trusted command that must not start anything else: what it may execute. But for ``write``, nothing else
+        applies to it."""
         self.lifeline = self._number("lifeline", -1)
         """A pipe that ends when the orchestrator is gone."""
         self.report = self._number("report", -1)

@@ -18,7 +18,7 @@ from confine.spec import Spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing these would take longer than anything else here
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
 
 LINUX = sys.platform == "linux"
@@ -28,7 +28,8 @@ if LINUX:
 UNCONFINED_EXIT = 125
 """The launcher's own exit code, where the command could not be started as it was asked to."""
 
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+"""Of all devices; shared memory is a folder of its own."""
 _COUNT_SECONDS = 0.05
 _LOOK_SECONDS = 0.02
 _KILL, _PIPE, _TOO_LARGE = 9, 13, 25  # signals, the same on Linux and macOS
@@ -64,12 +65,16 @@ def run(arguments: list[str]) -> NoReturn:
 
 
 def _run_trusted(spec: Spec) -> NoReturn:
-    """Execute it here, so that it can start nothing but what is listed."""
+    """Execute it here, so that it can start nothing but what is listed, and write nowhere but where it is told to.
+
+    The folders that it is told to write to may hold what a build left there: a link in them leads nowhere else.
+    """
     try:
         system.gain_nothing()
-        # Moving a file to another folder is denied to whoever is restricted, unless it is allowed by name.
-        rules = [("/", landlock.REFER), *((path, landlock.EXECUTE) for path in spec.executable)]
-        landlock.restrict(rules, landlock.EXECUTE | landlock.REFER, alone=False)
+        write, device = landlock.write_rights(), landlock.device_rights()
+        rules = [(path, landlock.EXECUTE) for path in spec.executable]
+        rules += [(path, write) for path in spec.writable] + [(path, device) for path in _DEVICES]
+        landlock.restrict(rules, landlock.EXECUTE | write, alone=False)
     except (OSError, NameError) as error:
         _refuse(f"it cannot be kept from starting programs: {error}")
     _restore_signals()
@@ -80,14 +85,14 @@ def _be_first(spec: Spec, entered: dict[str, str], send: int) -> NoReturn:
     """Be the first process of the namespace: reap all, tell how the command ended, and end all with it."""
     system.die_with_the_parent()
     # The files of the system are mounted anew before they become read-only, and the limit is one of these files.
-    _attempt(spec, "proc", namespaces.own_proc if not entered["mounts"] else _no_mounts)
+    own = _attempt(spec, "proc", namespaces.own_proc if not entered["mounts"] else _no_mounts)
     limited = _attempt(spec, "pids", lambda: namespaces.limit_processes(spec.processes)) if spec.processes else True
     child = os.fork()
     if child == 0:
         os.close(send)
         _become(spec, entered)
-    status = _reap(child, 0 if limited or _counts_by_user() else spec.processes, spec)
-    left = len(_others()) if not entered["mounts"] else 0
+    status = _reap(child, 0 if limited or _counts_by_user() or not own else spec.processes, spec)
+    left = len(_others()) if own else 0  # else these are the machine's
     if left:
         _tell(spec, "left", str(left))
     os.write(send, status.to_bytes(_STATUS_BYTES, "little"))
@@ -131,29 +136,42 @@ def _become(spec: Spec, entered: dict[str, str]) -> NoReturn:
             _give_up(spec, entered, place)
         _restore_signals()
         if spec.command:
-            _tell(spec, "launched", "")
-            os.execv(spec.command[0], spec.command)
+            _execute(spec)
         os._exit(0)
     except BaseException as error:
         _refuse(f"{spec.command[0] if spec.command else 'it'} cannot be started: {error}")
 
 
+def _execute(spec: Spec) -> None:
+    """Tell that all is ready, which nobody could afterwards, and what the system says if it does not execute it."""
+    _tell(spec, "launched", "")
+    try:
+        os.execv(spec.command[0], spec.command)
+    except OSError as error:
+        _tell(spec, "unexecuted", error.strerror or str(error))
+        raise
+
+
 def _give_up(spec: Spec, entered: dict[str, str], place: str) -> None:
     if entered["network"] == "":
         _attempt(spec, "loopback", system.raise_loopback)
+    sealed = False
     if entered["mounts"] == "":
-        _attempt(spec, "mounts", lambda: namespaces.seal(spec.writable, (*spec.needed, place), spec.hidden))
+        needed = (*spec.needed, place)
+        sealed = _attempt(spec, "mounts", lambda: namespaces.seal(spec.writable, needed, spec.hidden))
         os.chdir(place)
     system.gain_nothing()
-    _attempt(spec, "landlock", lambda: _restrict(spec))
+    # Without mounts of its own, shared memory is the machine's.
+    own = (*spec.writable, namespaces.SHARED_MEMORY) if sealed else spec.writable
+    _attempt(spec, "landlock", lambda: _restrict(spec, own))
     _attempt(spec, "capabilities", system.drop_capabilities)
     _attempt(spec, "filter", lambda: seccomp.install(network=entered["network"] == ""))
 
 
-def _restrict(spec: Spec) -> None:
+def _restrict(spec: Spec, writable: Sequence[str]) -> None:
     write, device = landlock.write_rights(), landlock.device_rights()
     rules = [(path, landlock.READ) for path in (*spec.readable, *spec.needed)]
-    rules += [(path, landlock.READ | write) for path in (*spec.writable, namespaces.SHARED_MEMORY)]
+    rules += [(path, landlock.READ | write) for path in writable]
     rules += [(path, device) for path in _DEVICES]
     landlock.restrict(rules, landlock.READ | write | device)
 

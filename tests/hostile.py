@@ -28,6 +28,7 @@ class Targets:
     other_release: Path
     uv_cache: Path
     secret_file: Path
+    terminal: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,9 @@ def attempts(at: Targets) -> tuple[Attempt, ...]:
         _raised("other processes", "reads its parent's environment", _environment_of("os.getppid()"), _DENIED),
         _raised("other processes", "reads the first process's environment", _environment_of("1"), _DENIED),
         _raised("reading", "reads a file of the user's", f"open({str(at.secret_file)!r}).read()", _DENIED),
+        _raised("reading", "reads the terminal", _READ_TERMINAL % at.terminal, _DENIED),
         _raised("network", "connects out", _CONNECT % at.port, _UNREACHED),
+        _raised("network", "opens a way to the machine's host", "import socket; socket.socket(40, 1)", _REFUSED),
         _raised("writing", "writes to the home folder", f"open({str(at.home / 'owned')!r}, 'w')", _DENIED),
         _raised("writing", "writes to the store", f"open({str(at.store)!r}, 'r+b').write(b'x' * 4096)", _DENIED),
         _raised("writing", "writes to another release", f"open({str(at.other_release)!r}, 'a').write('#')", _DENIED),
@@ -69,7 +72,9 @@ def attempts(at: Targets) -> tuple[Attempt, ...]:
         _raised("environment", "raises HTML and SQL", f"raise RuntimeError({_INJECTION!r})", r"<script>.*DROP TABLE"),
         _crashed("left behind", "leaves a daemon behind", _DAEMON, "left 1 processes behind"),
         _damaged("answers with a link", f"os.symlink({str(at.store)!r}, name)", "cannot be read"),
+        _damaged("answers with a long link", "os.symlink('a' * 300, name)", "cannot be read"),
         _damaged("answers with a pipe", "os.mkfifo(name)", "not a file"),
+        _damaged("answers with a folder", "os.makedirs(os.path.join(name, 'in'))", "not a file"),
         _damaged("answers with a zip bomb", _ZIP_BOMB, "packed"),
         _damaged("answers with an array that is not there", _FALSE_SHAPE, "bytes follow"),
     )
@@ -118,6 +123,7 @@ _UNREACHED = r"ConnectionRefusedError|unreachable|Operation not permitted"
 _ESCAPES = "\x1b[2J\x1b]0;owned\x07\x1b[31mplain\u202e \x9btext\x1b[0m"
 _INJECTION = "<script>alert(1)</script>'; DROP TABLE internal.runs; --"
 
+_READ_TERMINAL = "os.read(os.open(%r, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK), 100)"
 _CONNECT = "import socket; socket.create_connection(('127.0.0.1', %d), 5)"
 _ENORMOUS = "return np.zeros(40 * 2**30, np.uint8), 0.0, False, False, {}"
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from audit.dumps import confinement
 from audit.dumps.dumper_child import DumperChild
 from audit.failures import Failure
 from audit.installing import building, interpreters, locks, venvs
@@ -115,6 +116,24 @@ def test_what_an_interpreter_says_of_itself(tmp_path: Path) -> None:
     assert (found.implementation, found.version) == ("CPython", sys.version.split()[0])
     assert interpreters.ask(tmp_path / "absent") is None
     assert interpreters.ask(tmp_path) is None
+
+
+def test_the_parts_of_a_python_do_not_lie_where_a_link_in_their_place_leads(tmp_path: Path) -> None:
+    venv, elsewhere = tmp_path / "venv", tmp_path / "elsewhere"
+    for folder in (venv / "bin", venv / "lib", elsewhere):
+        folder.mkdir(parents=True)
+    (venv / "bin" / "python").symlink_to(sys.executable)
+    (venv / "lib64").symlink_to("lib")
+    (venv / "share").symlink_to(elsewhere)
+    found = confinement.interpreter_folders(venv / "bin" / "python")
+    assert {venv / "bin", venv / "lib", venv / "lib64"} <= set(found)
+    assert venv / "share" not in found
+
+
+def test_a_python_that_links_to_itself_has_an_end(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to("python")
+    assert confinement.interpreter_folders(tmp_path / "bin" / "python") == (tmp_path / "bin",)
 
 
 # Virtualenvs

@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 import json
 import socket
+import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 
+from audit import folders
 from audit.asked.releases import ReleaseRequest
 from audit.dumps import protections
 from audit.failures import Failure
-from audit.installing import locks, venvs
+from audit.installing import locks, uv_turns, venvs
 from audit.installing.locks import Release
 from audit.installing.venvs import Recipe
 
@@ -46,17 +48,43 @@ def build_wheel(folder, settings=None, metadata=None):
 """
 
 
-def write_sdist(folder: Path, port: int) -> None:
+PLANTING = """
+import os, zipfile
+
+INFO = "tinysource-1.0.dist-info"
+
+
+def build_wheel(folder, settings=None, metadata=None):
+    asked = open("/proc/%d/cmdline" % os.getppid(), "rb").read().decode().split("\\0")
+    PLANT
+    name = "tinysource-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
+        wheel.writestr("tinysource/owned.pth", "")
+        wheel.writestr(INFO + "/METADATA", "Metadata-Version: 2.1\\nName: tinysource\\nVersion: 1.0\\n")
+        wheel.writestr(INFO + "/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(INFO + "/RECORD", "")
+    return name
+"""
+"""Puts something where uv is about to install."""
+
+
+def write_sdist(folder: Path, backend: str) -> None:
     files = {
         "PKG-INFO": "Metadata-Version: 2.1\nName: tinysource\nVersion: 1.0\n",
         "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
-        "backend.py": BACKEND.replace("PORT", str(port)).replace("HOME_FOLDER", str(Path.home())),
+        "backend.py": backend,
     }
     with tarfile.open(folder / "tinysource-1.0.tar.gz", "w:gz") as archive:
         for name, text in files.items():
             info = tarfile.TarInfo(f"tinysource-1.0/{name}")
             info.size = len(text.encode())
             archive.addfile(info, io.BytesIO(text.encode()))
+
+
+def is_on(name: str) -> bool:
+    """Whether this system has a protection."""
+    (found,) = [each for each in protections.all_here() if each.name == name]
+    return found.on
 
 
 def request(*source: str) -> ReleaseRequest:
@@ -71,7 +99,8 @@ def listener(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -
     listening = socket.create_server(("127.0.0.1", 0))
     listening.settimeout(0.1)
     (tmp_path / "sources").mkdir()
-    write_sdist(tmp_path / "sources", int(listening.getsockname()[1]))
+    port = str(listening.getsockname()[1])
+    write_sdist(tmp_path / "sources", BACKEND.replace("PORT", port).replace("HOME_FOLDER", str(Path.home())))
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "sources"))
     monkeypatch.setenv("UV_INDEX_PRIVATE_PASSWORD", "s3cret")
     monkeypatch.setenv("CLOUD_TOKEN", "s3cret")
@@ -98,10 +127,8 @@ def test_what_is_built_is_confined(listener: socket.socket, own_cache: Path, sou
         assert venvs.ensure(Recipe.of(release), "r") is None
         (file,) = Recipe.of(release).folder.glob("lib/python*/site-packages/tinysource.json")
         seen = json.loads(file.read_text())
-        (builds,) = [each for each in protections.all_here() if each.name == "builds"]
-        if not builds.on:
-            assert "credentials" in builds.told
-            return
+        if not is_on("builds"):
+            return  # doctor says so
         assert seen["variables"] == []
         assert seen["connected"] == "ConnectionRefusedError"
         assert seen["wrote"] in ("OSError", "PermissionError", "FileNotFoundError")
@@ -119,3 +146,65 @@ def test_what_may_be_built_is_part_of_the_key(listener: socket.socket) -> None:
     assert isinstance(one, Release)
     assert isinstance(other, Release)
     assert one.key != other.key
+
+
+@pytest.fixture
+def sources(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that uv takes packages from."""
+    (tmp_path / "sources").mkdir()
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "sources"))
+    return tmp_path / "sources"
+
+
+def test_uv_does_not_write_through_a_link_that_a_build_left(sources: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    link = 'if "--target" in asked: os.symlink("VICTIM", asked[asked.index("--target") + 1] + "/tinysource")'
+    write_sdist(sources, PLANTING.replace("PLANT", link).replace("VICTIM", str(victim)))
+    found = locks.resolve(request("tinysource"))
+    if not is_on("builds"):
+        return  # doctor says so
+    assert list(victim.iterdir()) == []
+    assert isinstance(found, Failure)
+    assert (found.status, "tinysource" in found.reason) == ("unresolved", True), found
+
+
+def test_a_build_does_not_choose_the_python_of_its_virtualenv(sources: Path, tmp_path: Path) -> None:
+    """What lies around it may be read by the release."""
+    (tmp_path / "other" / "bin").mkdir(parents=True)
+    (tmp_path / "other" / "bin" / "python").symlink_to(sys.executable)
+    swap = (
+        'python = asked[asked.index("--python") + 1]\n'
+        '    if "--target" not in asked: os.remove(python), os.symlink("OTHER", python)'
+    )
+    write_sdist(sources, PLANTING.replace("PLANT", swap).replace("OTHER", str(tmp_path / "other" / "bin" / "python")))
+    release = locks.resolve(request("tinysource"))
+    assert isinstance(release, Release), release
+    # As on a machine that has not built it yet: what was built when it was resolved is in the cache.
+    folders.remove(folders.cache() / "uv-source")
+    failure = venvs.ensure(Recipe.of(release), "r")
+    assert failure is not None
+    assert (failure.status, failure.reason) == ("unbuilt", "it puts something else in the place of its Python")
+
+
+@pytest.mark.parametrize("said", ["Failed to fetch a model: dns error", "No space left on device (os error 28)"])
+def test_a_build_does_not_pass_off_its_failure_as_the_machines(sources: Path, said: str) -> None:
+    write_sdist(sources, PLANTING.replace("PLANT", f"print({said!r}, flush=True); raise RuntimeError({said!r})"))
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert (found.status, said in found.stderr_tail) == ("unresolved", True), found
+
+
+@pytest.mark.parametrize(
+    ("address", "left"),
+    [
+        ("https://user:p@ssw0rd@host/simple", "https://host/simple"),
+        ("https://user:p@ssw0rd@host", "https://host"),
+        ("https://user:it's@host:8080/a@b", "https://host:8080/a@b"),
+        ("one=https://a:b@one,two=https://c:d@two/x", "one=https://one,two=https://two/x"),
+        ('url = "https://t0ken@host/simple"', 'url = "https://host/simple"'),
+        ("https://host/simple", "https://host/simple"),
+    ],
+)
+def test_nothing_of_a_password_is_left_in_an_address(address: str, left: str) -> None:
+    assert uv_turns.redacted(address) == left

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import numpy as np
 import pytest
 
 from audit.errors import StoreError, UsageError
-from audit.stimuli.stimulus import Stimulus
+from audit.stimuli.bank import Bank, Coverage
+from audit.stimuli.stimulus import Stimulus, packed
 from audit.storage.migrating import MIGRATIONS
 from audit.storage.records import DumpRecord, NewDump, ProbeRecord, StoredArray
 from audit.storage.store import Store
@@ -265,6 +267,54 @@ def test_equal_behaviours_share_their_outputs(store: Store) -> None:
     store.put_dumps([new_dump(store, key="other")])
     assert count(store, "internal.dumps") == 2
     assert count(store, "internal.behaviour_outputs") == 2
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "cut short": lambda whole: whole[:-40],
+    "half": lambda whole: whole[: len(whole) // 2],
+    "other bytes": lambda whole: whole[:200] + bytes(byte ^ 255 for byte in whole[200:230]) + whole[230:],
+    "a letter": lambda _: b"a letter to somebody",
+    "an array": lambda _: b"\x93NUMPY\x01\x00",
+    "nothing in it": lambda _: packed({}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_bank_counts_as_gone_and_is_made_anew(store: Store, damage: str) -> None:
+    states = np.arange(20.0).reshape(10, 2)
+    coverage = Coverage(sources={"given": 10}, features=None, fastest=1.0)
+    bank = Bank(states=states, actions=states, source=np.zeros(10, np.uint8), coverage=coverage)
+    store.put_bank("key", bank)
+    (path,) = (store.path.parent / "arrays").rglob("*.bank.npz")
+    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    assert store.bank("key") is None
+    store.put_bank("key", bank)
+    found = store.bank("key")
+    assert isinstance(found, Bank)
+    assert (found.states == states).all()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_stimulus_counts_as_gone_and_is_made_anew(store: Store, damage: str) -> None:
+    payload = packed({"forced.states": np.arange(20.0)})
+    stimulus = Stimulus(digest="s", payload=payload, batches={"forced": (5, 1)}, resets=0)
+    store.put_stimuli([stimulus])
+    store.put_dumps([new_dump(store)])
+    (path,) = (store.path.parent / "arrays").rglob("*.stimulus.npz")
+    path.write_bytes(DAMAGES[damage](payload))
+    assert store.stimulus_of("b") == {}
+    store.put_stimuli([stimulus])
+    assert store.stimulus_of("b").keys() == {"forced.states"}
+
+
+def test_a_stimulus_that_was_cut_short_is_written_anew_before_anybody_reads_it(store: Store) -> None:
+    stimulus = Stimulus(digest="s", payload=packed({"a": np.arange(9)}), batches={"forced": (5, 1)}, resets=0)
+    store.put_stimuli([stimulus])
+    (path,) = (store.path.parent / "arrays").rglob("*.stimulus.npz")
+    path.write_bytes(b"")
+    store.put_stimuli([stimulus])
+    assert path.read_bytes() == stimulus.payload
 
 
 def test_probes_and_stimuli_and_locks(store: Store) -> None:

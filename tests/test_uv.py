@@ -125,6 +125,16 @@ def test_reasons_from_texts() -> None:
     assert failed("something\n  else\n").reason == "something else"
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+@pytest.mark.parametrize("said", ["Failed to fetch a model", "No space left on device", "No solution found"])
+def test_what_a_build_says_is_not_what_uv_says(stream: str, said: str) -> None:
+    """Else a package could pass off its own failure as the machine's."""
+    errors = f"error: Failed to build `x==1.0`\n  cause: The build backend returned an error\n\n[{stream}]\n{said}\n"
+    answer = Answer(ok=False, output="", errors=errors, exit_code=1)
+    assert (answer.unreachable, answer.full_disk, answer.unsatisfiable) == (False, False, False)
+    assert uv_failure("r", "build", "unbuilt", answer, 0.0).status == "unbuilt"
+
+
 def test_a_full_disk_is_the_machines_fault() -> None:
     answer = failed("error: failed to write\n  cause: No space left on device (os error 28)\n")
     assert answer.full_disk

@@ -9,6 +9,7 @@ from typing import Any
 
 from audit.cluster import outfitting
 from audit.cluster.placement import Node
+from audit.failures import readable
 
 SURVEY_SECONDS = 90.0
 """For a node to tell what it is. It may have to fetch what the harness imports; one that is full of others' work cannot
@@ -168,5 +169,5 @@ def cause(error: Exception) -> Exception:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says."""
-    return str(error).strip().splitlines()[0]
+    """The first line of what an error says, as it can be printed: Ray colours its own, others quote a package."""
+    return next(iter(readable(str(error)).strip().splitlines()), type(error).__name__)

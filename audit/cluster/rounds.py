@@ -151,7 +151,7 @@ class Round(Generic[Outcome]):
         if not self._placement.lost(stream.number, name):
             self._parts.done(stream.number)
             times = self._placement.losses(stream.number)
-            yield from self._jobs[stream.number].lost(f"the worker was lost {times} times: {first_line(error)}")
+            yield from self._jobs[stream.number].lost(f"the worker was lost {times} times: {first_line(cause(error))}")
         if name in self._crew.nodes and name not in self._crew.in_doubt:
             self._placement.leave(name)
             self._crew.ask(name, self._crew.nodes[name].slots)

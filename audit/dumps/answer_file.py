@@ -57,12 +57,14 @@ def arrays(path: Path) -> Arrays:
 def _opened(path: Path) -> IO[bytes]:
     """Open a file, and only a file: a link would lead elsewhere, and a pipe would never end."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    file = os.fdopen(handle, "rb")
-    found = os.fstat(handle)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_BYTES:
-        file.close()
-        raise DamagedAnswer(f"the answer is larger than {LARGEST_BYTES} bytes, or not a file")
-    return file
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_BYTES:
+            raise DamagedAnswer(f"the answer is larger than {LARGEST_BYTES} bytes, or not a file")
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
 
 
 def _check_end(file: IO[bytes]) -> None:

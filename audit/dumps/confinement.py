@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -42,11 +44,20 @@ LARGEST_FOLDER_BYTES = 4 * 2**30
 """Of all files that a release writes: twice the largest answer."""
 MOST_FILES = 200_000
 
+_MOST_LINKS = 40
+"""One after the other, as for the system itself; more than that is a circle."""
+
 _ENDING_SECONDS = 10.0
 """For a launcher to end everything after its lifeline was cut, before it is killed itself."""
 
-_HIDDEN = ("/tmp", "/var/tmp", "/run")
-"""Besides the home folder: sockets of agents, of displays and of container engines lie there."""
+_HIDDEN = ("/tmp", "/var/tmp", "/run", "/dev/pts")
+"""Besides the home folder: sockets of agents, of displays and of container engines lie there, and terminals."""
+
+_NOBODYS = ("/", "/bin", "/dev", "/etc", "/sbin", "/usr", "/usr/bin", "/usr/sbin")
+"""Folders that some systems give to users who have no home. Nothing could be started without them."""
+
+_DEVICES = "/dev"
+"""Nothing in it can be read but what the launcher lists: what is typed at a terminal could be, for one."""
 
 HANDED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
 """Variables that reach a confined command. LD_LIBRARY_PATH decides what is computed, and is in the machine's class."""
@@ -82,7 +93,7 @@ class Bounds:
         yield from (f"need={path}" for path in (*self.needed, *_libraries()))
         hidden = hidden_folders()
         yield from (f"hide={path}" for path in hidden)
-        yield from (f"read={path}" for path in all_but(hidden))
+        yield from (f"read={path}" for path in all_but((*hidden, _DEVICES)))
         yield from (f"limit={name}:{most}" for name, most in self._limits().items())
         yield f"processes={PROCESSES}"
 
@@ -127,6 +138,11 @@ class Child:
         return "launched" in self.told
 
     @property
+    def unexecuted(self) -> str:
+        """Why the system did not execute the command, once it has ended; nothing where it did."""
+        return self.told.get("unexecuted", "")
+
+    @property
     def notes(self) -> str:
         """What a person should know of its end."""
         lines = []
@@ -149,9 +165,10 @@ def start(
     """Start a command within its bounds; its standard streams are files."""
     for folder in (bounds.home, bounds.folder / "tmp"):
         folder.mkdir(exist_ok=True)
+    asked = list(bounds.options())
     held, lifeline = os.pipe()
     report, reporting = os.pipe()
-    options = [f"lifeline={held}", f"report={reporting}", *bounds.options()]
+    options = [f"lifeline={held}", f"report={reporting}", *asked]
     try:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(LAUNCHER), *options, "--", *map(str, command)],
@@ -163,6 +180,10 @@ def start(
             start_new_session=True,
             pass_fds=(held, reporting),
         )
+    except BaseException:
+        os.close(lifeline)
+        os.close(report)
+        raise
     finally:
         os.close(held)
         os.close(reporting)
@@ -177,10 +198,13 @@ def memory() -> int:
 
 def hidden_folders() -> tuple[str, ...]:
     """Folders that nobody's code should look into."""
+    found = [*_HIDDEN, tempfile.gettempdir()]
     with contextlib.suppress(RuntimeError):
-        home = str(Path.home().resolve())
-        return (*_HIDDEN, home) if home != "/" else _HIDDEN
-    return _HIDDEN
+        found.append(str(Path.home()))
+    with contextlib.suppress(KeyError):  # a container may run as a user that nobody wrote down
+        found.append(pwd.getpwuid(os.getuid()).pw_dir)
+    real = dict.fromkeys(os.path.realpath(each) for each in found)
+    return tuple(each for each in real if each not in _NOBODYS)
 
 
 @cache
@@ -197,7 +221,11 @@ def _split(folder: str, hidden: frozenset[str]) -> Iterator[str]:
     if not any(each.startswith(inside) for each in hidden):
         yield real
         return
-    for path in sorted(Path(real).iterdir()):
+    try:
+        inner = sorted(Path(real).iterdir())
+    except OSError:  # who may not list it may still enter it, but nobody can say what else is in there
+        return
+    for path in inner:
         yield from _split(str(path), hidden)
 
 
@@ -206,15 +234,24 @@ def _libraries() -> Iterator[str]:
 
 
 def interpreter_folders(executable: Path) -> tuple[Path, ...]:
-    """Where a Python has its parts: its own, and those of the one that it links to."""
+    """Where a Python has its parts: its own, and those of the one that it links to.
+
+    A build may have put links in place of those of a virtualenv: one that leads out of it is none of its parts.
+    """
     found: list[Path] = []
-    while True:
+    for _ in range(_MOST_LINKS):
         found += [executable.parent.parent / name for name in ("bin", "lib", "lib64", "include", "share")]
         if not executable.is_symlink():
             break
         executable = executable.parent / executable.readlink()
-    found.append(executable.resolve().parent.parent / "lib")
-    return tuple(dict.fromkeys(path for path in found if path.exists()))
+    found.append(Path(os.path.realpath(executable)).parent.parent / "lib")
+    return tuple(dict.fromkeys(path for path in found if _stays(path)))
+
+
+def _stays(path: Path) -> bool:
+    """Whether it is there, and lies where it seems to."""
+    real, around = os.path.realpath(path), os.path.realpath(path.parent)
+    return os.path.lexists(real) and Path(real).is_relative_to(around)
 
 
 def size_of(*places: Path) -> tuple[int, int]:

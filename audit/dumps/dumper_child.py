@@ -87,7 +87,7 @@ class DumperChild:
             if os.fstat(self._output.fileno()).st_size > LONGEST_OUTPUT:
                 self._output.truncate(0)  # it is appended to, so this leaves no hole
             ended = self._child.process.poll() is not None  # asked first: a file written last thing is still seen
-            if path.exists():
+            if os.path.lexists(path):  # whatever it is: reading it will tell
                 return None
             if ended:
                 return self._died(time.monotonic() - began)
@@ -122,6 +122,9 @@ class DumperChild:
         if not self._child.launched:
             reason = f"the launcher ended with exit code {code} before the command began: {_last_line(tail)}"
             return Trouble(status="no-sandbox", reason=reason, tail=tail, exit_code=code, seconds=seconds)
+        if self._child.unexecuted:
+            reason = f"its Python could not be executed: {self._child.unexecuted}"
+            return Trouble(status="crashed", reason=reason, tail=tail, exit_code=code, seconds=seconds)
         if code < 0:
             reason = f"the process was ended by {_name(-code)}"
             return Trouble(status="crashed", reason=reason, tail=tail, signal=-code, seconds=seconds)

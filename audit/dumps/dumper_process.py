@@ -19,7 +19,7 @@ from audit.dumps.answer_file import DamagedAnswer
 from audit.dumps.answers import CellAnswer
 from audit.dumps.dumper_child import DumperChild, Trouble
 from audit.dumps.dumper_request import IMPORTED, CellTask
-from audit.failures import Failure
+from audit.failures import Failure, readable
 from audit.installing import venvs
 from audit.installing.venvs import Recipe
 
@@ -134,22 +134,31 @@ class _End:
 
 
 def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Generator[CellOutcome | _End, None, None]:
-    folder = folders.working_folder()
-    child: DumperChild | None = None
-    try:
-        paths = dumper_request.write(folder, job.api, job.expect, cells)
-        child = DumperChild(folder, job.recipe, len(cells) * job.timeout * (os.cpu_count() or 1))
-        for cell, path in zip(cells, paths, strict=True):
-            trouble = child.await_answer(path, job.timeout)
-            if trouble is not None:
-                yield _End(trouble=trouble, imported=(folder / IMPORTED).exists())
-                return
-            yield _outcome(job, cell, path)
-            path.unlink()
-    finally:
-        if child is not None:
-            child.end()
-        folders.remove(folder)
+    """Serve cells in one process, which ends with this; whatever the system refuses meanwhile is an end of it too."""
+    with contextlib.ExitStack() as stack:
+        imported = False
+        try:
+            folder = stack.enter_context(folders.working_folder())
+            paths = dumper_request.write(folder, job.api, job.expect, cells)
+            child = DumperChild(folder, job.recipe, len(cells) * job.timeout * (os.cpu_count() or 1))
+            stack.callback(child.end)
+            for cell, path in zip(cells, paths, strict=True):
+                trouble = child.await_answer(path, job.timeout)
+                imported = os.path.lexists(folder / IMPORTED)
+                if trouble is not None:
+                    yield _End(trouble=trouble, imported=imported)
+                    return
+                yield _outcome(job, cell, path)
+                with contextlib.suppress(OSError):  # a folder, or gone: it goes with all the others
+                    path.unlink()
+        except OSError as error:
+            yield _End(trouble=_refused(error), imported=imported)
+
+
+def _refused(error: OSError) -> Trouble:
+    """What the system refused to this side: a disk that is full is the machine's, all else counts as the package's."""
+    status = "disk-full" if error.errno in folders.FULL else "crashed"
+    return Trouble(status=status, reason=readable(f"it could not be served: {error}"))
 
 
 def _outcome(job: DumpJob, cell: CellTask, path: Path) -> CellOutcome:

@@ -95,29 +95,42 @@ def _processes(told: dict[str, str]) -> Protection:
 
 
 def _network(told: dict[str, str]) -> Protection:
-    if _works(told, "new network"):
+    if _works(told, "new network", "filter"):
         return Protection(name="network", on=True, told="none: a namespace of its own, without a way out")
     if _works(told, "filter"):
         return Protection(name="network", on=True, told="none: sockets of the network are refused by a filter")
+    if _works(told, "new network"):
+        off = f"a release can reach the machine that hosts this one, though not the network ({_why(told, 'filter')})"
+        return Protection(name="network", on=False, told=off)
     return Protection(name="network", on=False, told=f"a release can connect out ({_why(told, 'new network')})")
 
 
 def _writing(told: dict[str, str]) -> Protection:
-    how = [name for name, key in (("Landlock", "landlock"), ("a read-only view", "mounts")) if _works(told, key)]
+    """Landlock knows nothing of permissions and times: only a read-only view keeps those of other files."""
+    if _works(told, "mounts"):
+        how = "Landlock and a read-only view" if _works(told, "landlock") else "a read-only view"
+        return Protection(name="writing", on=True, told=f"only in its own folder: {how}")
+    why = told.get("mounts") or _why(told, "new mounts")
     off = f"a release can write wherever you can ({_why(told, 'landlock')})"
-    told_on = f"only in its own folder: {' and '.join(how)}"
-    return Protection(name="writing", on=bool(how), told=told_on if how else off)
+    if _works(told, "landlock"):
+        off = f"a release can change permissions and times of your files, though not write to them ({why})"
+    return Protection(name="writing", on=False, told=off)
 
 
 def _reading(told: dict[str, str]) -> Protection:
     on = _works(told, "landlock") or _works(told, "mounts")
     off = f"a release can read your home folder ({_why(told, 'landlock')})"
-    return Protection(name="reading", on=on, told="not your home folder, nor /tmp and /run" if on else off)
+    return Protection(
+        name="reading", on=on, told="not your home folder, nor /tmp and /run, nor your terminal" if on else off
+    )
 
 
 def _others(told: dict[str, str]) -> Protection:
-    if _works(told, "new processes"):
+    if _works(told, "new processes", "proc"):
         return Protection(name="other processes", on=True, told="not visible: a namespace of its own")
+    if _works(told, "new processes"):
+        off = f"a release can see your other processes, though not signal them ({_why(told, 'proc')})"
+        return Protection(name="other processes", on=False, told=off)
     off = f"a release can signal your other processes ({_why(told, 'new processes')})"
     return Protection(name="other processes", on=False, told=off)
 

@@ -83,7 +83,7 @@ def install(*arguments: str, source: Sequence[str], python: Path, writable: Sequ
     asked = [*arguments, *_options(source)]
     if not source:
         return _advised(uv.call(*asked))
-    fetched = uv_turns.fetch(asked, "")
+    fetched = uv_turns.fetch(asked, "", writable=writable)
     if fetched.errors.startswith(UNCONFINED):
         return uv.call(*asked)
     return _built(asked, python, writable) if was_denied(fetched) else fetched
@@ -99,23 +99,24 @@ def _built(asked: Sequence[str], python: Path | None, writable: Sequence[Path]) 
         patience -= not missing
         if built.ok or patience < 0:
             break
-        fetched = _fetch_more(asked, missing)
+        fetched = _fetch_more(asked, missing, writable)
         if not was_denied(fetched) and not (fetched.ok and missing):
             return fetched  # all of it is done, or cannot be had
         looked_for |= missing
     return built
 
 
-def _fetch_more(asked: Sequence[str], missing: Collection[str]) -> Answer:
+def _fetch_more(asked: Sequence[str], missing: Collection[str], writable: Sequence[Path]) -> Answer:
     """Fetch what a build asked for in vain; where it named nothing, as much as the whole question needs."""
     if not missing:
-        return uv_turns.fetch(asked, "")
+        return uv_turns.fetch(asked, "", writable=writable)
     answer = uv_turns.fetch([*_RESOLVING, *_deciding(asked, *_DECIDING)], "\n".join(sorted(missing)) + "\n")
     pinned = sorted(each for each in missing if "==" in each)
     if pinned and answer.ok:  # its metadata do not suffice: it is to be installed
         with tempfile.TemporaryDirectory() as folder:
             where = _deciding(asked, "--python", "--only-binary", "--no-binary")
-            return uv_turns.fetch(["pip", "install", "--no-deps", "--target", folder, *pinned, *where], "")
+            asked = ["pip", "install", "--no-deps", "--target", folder, *pinned, *where]
+            return uv_turns.fetch(asked, "", writable=[Path(folder)])
     return answer
 
 

@@ -28,6 +28,7 @@ _UNREACHABLE = re.compile(
 _DECIDES = re.compile(
     r"UV_.*(INDEX|LINKS|CONFIG|PRERELEASE|RESOLUTION|CONSTRAINT|OVERRIDE|EXCLUDE|BINARY|BUILD|OFFLINE)"
 )
+_QUOTED = re.compile(r"^\s*\[(?:stdout|stderr)\]\s*$", re.M)
 _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded", re.I)
 
 
@@ -62,17 +63,22 @@ class Answer:
     @property
     def unreachable(self) -> bool:
         """Whether the index did not answer, which says nothing about the packages."""
-        return not self.ok and bool(_UNREACHABLE.search(self.errors))
+        return not self.ok and bool(_UNREACHABLE.search(self._own_words))
 
     @property
     def unsatisfiable(self) -> bool:
         """Whether the resolver looked and found that there is nothing that fits."""
-        return not self.ok and "No solution found" in self.errors
+        return not self.ok and "No solution found" in self._own_words
 
     @property
     def full_disk(self) -> bool:
         """Whether the disk was full, which says nothing about the packages either."""
-        return not self.ok and bool(_FULL_DISK.search(self.errors))
+        return not self.ok and bool(_FULL_DISK.search(self._own_words))
+
+    @property
+    def _own_words(self) -> str:
+        """What uv itself said, up to where it quotes a build, which may say anything."""
+        return _QUOTED.split(self.errors, maxsplit=1)[0]
 
 
 def _last_error(text: str) -> str:

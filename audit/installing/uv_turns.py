@@ -24,7 +24,7 @@ _LOADERS = ("lib*/ld-*", "lib/*-linux-*/ld-*", "usr/lib*/ld-*", "usr/lib/*-linux
 _SECRET = re.compile(
     r"PASSWORD|USERNAME|TOKEN|KEYRING|CREDENTIAL|NETRC|PUBLISH|KEY|SECRET|CACHE_DIR|CONFIG_FILE|PYTHON"
 )
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s\"']*@")
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s\"]*@")  # up to the last @: a password may hold one, and an apostrophe
 _TOOLCHAIN = (
     "CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "CPATH", "LIBRARY_PATH", "PKG_CONFIG_PATH", "MAKEFLAGS",
 )  # fmt: skip
@@ -35,11 +35,17 @@ def was_denied(answer: Answer) -> bool:
     return not answer.ok and _DENIED in answer.errors
 
 
-def fetch(asked: Sequence[str], given: str, settings: Path | None = None) -> Answer:
-    """Let uv fetch what it can, without starting anything. ``settings`` is a folder with the settings to use."""
+def fetch(asked: Sequence[str], given: str, settings: Path | None = None, writable: Sequence[Path] = ()) -> Answer:
+    """Let uv fetch what it can, without starting anything. ``settings`` is a folder with the settings to use.
+
+    Builds may have written to ``writable`` and to the cache: uv writes nowhere else, wherever a link in there leads.
+    """
     execute = [f"execute={path}" for path in (uv.executable(), *_loaders())]
-    command = [sys.executable, "-I", "-S", str(LAUNCHER), *execute, "--"]
-    return uv.call(*asked, given=given, before=command, variables={"UV_CACHE_DIR": str(_cache())}, folder=settings)
+    with tempfile.TemporaryDirectory() as own:
+        write = [f"write={path}" for path in (own, _cache(), *writable)]
+        command = [sys.executable, "-I", "-S", str(LAUNCHER), *execute, *write, "--"]
+        variables = {"UV_CACHE_DIR": str(_cache()), "TMPDIR": own}
+        return uv.call(*asked, given=given, before=command, variables=variables, folder=settings)
 
 
 def _loaders() -> list[str]:
@@ -49,21 +55,18 @@ def _loaders() -> list[str]:
 
 def build(asked: Sequence[str], given: str, python: Path | None, writable: Sequence[Path] = ()) -> Answer:
     """Let uv build from what was fetched, confined and without what it needs for fetching."""
-    folder = folders.working_folder()
     interpreter = confinement.interpreter_folders(python) if python is not None else ()
-    bounds = Bounds(
-        folder=folder,
-        writable=(_cache(), *writable),
-        needed=(uv.executable(), *interpreter, *_local_sources(), *_files(asked)),
-        cpu_seconds=uv.TIMEOUT_SECONDS * (os.cpu_count() or 1),
-        largest_file=LARGEST_BUILT_FILE_BYTES,
-    )
-    try:
+    with folders.working_folder() as folder:
+        bounds = Bounds(
+            folder=folder,
+            writable=(_cache(), *writable),
+            needed=(uv.executable(), *interpreter, *_local_sources(), *_files(asked)),
+            cpu_seconds=uv.TIMEOUT_SECONDS * (os.cpu_count() or 1),
+            largest_file=LARGEST_BUILT_FILE_BYTES,
+        )
         _copy_settings(bounds)
         quietly = "--offline", "--quiet", "--color", "never", "--no-progress"
         return _run([str(uv.executable()), *asked, *quietly], bounds, given)
-    finally:
-        folders.remove(folder)
 
 
 def _run(command: Sequence[str], bounds: Bounds, given: str) -> Answer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import subprocess
 import sys
@@ -24,7 +23,6 @@ if TYPE_CHECKING:  # a recipe travels to nodes that resolve nothing, and have no
 
 _RECIPE = "recipe.json"
 _FORMAT = 2
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +104,7 @@ def ensure(recipe: Recipe, subject: str) -> Failure | None:
         except NoSandbox as error:  # what was built may be as good as ever
             return Failure(subject=subject, stage="build", status="no-sandbox", reason=str(error))
         except OSError as error:
-            if error.errno not in _FULL:
+            if error.errno not in folders.FULL:
                 raise
             failure = Failure(subject=subject, stage="build", status="disk-full", reason=str(error))
         if failure is not None:
@@ -121,6 +119,7 @@ def _build(recipe: Recipe, subject: str, began: float) -> Failure | None:
     except interpreters.NoInterpreter as error:
         return Failure(subject=subject, stage="build", status="no-python", reason=str(error))
     made = uv.call("venv", "--python", str(python), "--no-project", str(recipe.folder))
+    linked = _link(recipe.executable)
     if made.ok:
         folders.write_whole(lock, recipe.lock.encode())
         made = source_builds.install(
@@ -129,11 +128,23 @@ def _build(recipe: Recipe, subject: str, began: float) -> Failure | None:
         )  # fmt: skip
     if not made.ok:
         return uv_failure(subject, "build", "unbuilt", made, time.monotonic() - began)
+    if _link(recipe.executable) != linked:  # what is around the one that it links to may be read
+        reason = "it puts something else in the place of its Python"
+        return Failure(subject=subject, stage="build", status="unbuilt", reason=reason)
     if not _starts(recipe):
         return Failure(subject=subject, stage="build", status="unbuilt", reason="its Python does not start")
-    recipe.bytecode.mkdir()  # raises where a build has put something there: a link would lead out
-    folders.write_whole(recipe.folder / _RECIPE, recipe.text().encode())
+    try:
+        recipe.bytecode.mkdir()  # where something is there already, it may be a link that leads out
+        folders.write_whole(recipe.folder / _RECIPE, recipe.text().encode())
+    except (FileExistsError, IsADirectoryError) as error:
+        reason = f"it installs something where the audit keeps its own: {Path(error.filename2 or error.filename).name}"
+        return Failure(subject=subject, stage="build", status="unbuilt", reason=reason)
     return None
+
+
+def _link(path: Path) -> Path | None:
+    """Where a link leads, as it is written there; nothing where it is none."""
+    return path.readlink() if path.is_symlink() else None
 
 
 def _starts(recipe: Recipe) -> bool:
@@ -142,11 +153,10 @@ def _starts(recipe: Recipe) -> bool:
     Raises:
         NoSandbox: where nothing can be started here.
     """
-    folder = folders.working_folder()
     needed = (recipe.folder, *confinement.interpreter_folders(recipe.executable))
-    bounds = Bounds(folder=folder, needed=needed, cpu_seconds=interpreters.ASKING_SECONDS)
     try:
-        with tempfile.TemporaryFile() as output:
+        with folders.working_folder() as folder, tempfile.TemporaryFile() as output:
+            bounds = Bounds(folder=folder, needed=needed, cpu_seconds=interpreters.ASKING_SECONDS)
             child = confinement.start(interpreters.question(recipe.executable), bounds, environment={}, output=output)
             try:
                 child.process.wait(interpreters.ASKING_SECONDS)
@@ -157,11 +167,9 @@ def _starts(recipe: Recipe) -> bool:
     except subprocess.TimeoutExpired:
         return False
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in folders.FULL:
             raise
         raise NoSandbox(f"a confined process cannot be started here: {error}") from error
-    finally:
-        folders.remove(folder)
     if not child.launched:
         raise NoSandbox(f"the launcher ended before the command began: {readable(said).strip()}")
     found = interpreters.told(recipe.executable, said)

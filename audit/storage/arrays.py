@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from audit import folders
 from audit.digests import array_digest
 from audit.errors import StoreError
+from audit.stimuli.stimulus import unpacked
 
 REMEMBERED_BYTES = 192 * 2**20
 """Of arrays that were read last: both sides of the largest comparison in a shipped matrix."""
@@ -59,11 +60,10 @@ class ArrayFiles:
             with path.open("rb") as file:
                 array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
             whole = array_digest(array) == digest
-        except (OSError, ValueError, EOFError):
+        except Exception:  # whatever the reader raises on bytes that are not what was written
             whole = False
         if not whole:
             path.unlink(missing_ok=True)
-            self._kept.discard(digest)
             self._kept.discard(digest)
             raise StoreError(f"{path} is missing or damaged: run the same command again, it is made anew")
         return array
@@ -76,11 +76,28 @@ class ArrayFiles:
         return there
 
     def put_bytes(self, digest: str, payload: bytes, suffix: str) -> Path:
-        """Keep a file that is already in its form, under the digest that its maker gave it."""
+        """Keep a file that is already in its form, under the digest that its maker gave it.
+
+        One that has been cut short is written anew.
+        """
         path = self.folder / digest[:2] / f"{digest}{suffix}"
-        if not path.exists():
+        if not path.is_file() or path.stat().st_size != len(payload):
             folders.write_whole(path, payload)
         return path
+
+    def unpacked(self, path: Path) -> dict[str, NDArray[Any]] | None:
+        """The arrays of a file that was put as bytes; nothing where it is gone.
+
+        One that is damaged is removed and counts as gone, so that it is made anew.
+        """
+        if not path.is_file():
+            return None
+        payload = path.read_bytes()
+        try:
+            return unpacked(payload)
+        except Exception:  # whatever the readers of zip and npy raise on bytes that are not what was written
+            path.unlink(missing_ok=True)
+            return None
 
     def _path(self, digest: str) -> Path:
         return self.folder / digest[:2] / f"{digest}.npy"

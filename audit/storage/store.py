@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from audit.digests import digest as digest_of
 from audit.failures import Failure
 from audit.stimuli.bank import COVERAGE, Bank
-from audit.stimuli.stimulus import Stimulus, packed, unpacked
+from audit.stimuli.stimulus import Stimulus, packed
 from audit.storage.arrays import ArrayFiles
 from audit.storage.database import Database, Parameters
 from audit.storage.records import (
@@ -129,28 +129,31 @@ class Store:
             self._database.replace("probes", (key, probe.status, probe.reason, layout))
 
     def put_stimuli(self, stimuli: Iterable[Stimulus]) -> None:
-        """Keep stimuli, as the very bytes that the releases are given."""
+        """Keep stimuli, as the very bytes that the releases are given. A file that is gone is written anew."""
         known = {row[0] for row in self._database.rows("SELECT stimulus_digest FROM internal.stimuli")}
-        new = {stimulus.digest: stimulus for stimulus in stimuli if stimulus.digest not in known}
         rows = []
-        for stimulus in new.values():
+        for stimulus in {each.digest: each for each in stimuli}.values():
             path = self.arrays.put_bytes(stimulus.digest, stimulus.payload, ".stimulus.npz")
+            if stimulus.digest in known:
+                continue
             trajectories, _ = stimulus.batches.get("horizon", (0, 0))
             rows.append((stimulus.digest, trajectories, stimulus.steps, str(path.relative_to(self.path.parent))))
         with self._database.transaction():
             self._database.insert("stimuli", ["stimulus_digest", "trajectories", "steps", "file"], rows)
 
     def bank(self, key: str) -> Bank | tuple[str, str] | None:
-        """The bank under that key, or the status and reason for which there is none; nothing where its file is gone."""
+        """The bank under that key, or the status and reason for which there is none; nothing where its file is gone.
+
+        One whose file is damaged is gone too.
+        """
         found = self._database.rows(
             "SELECT status, reason, file, coverage FROM internal.banks WHERE bank_key = ?", [key]
         )
         for status, reason, file, coverage in found:
             if file is None:
                 return status, reason
-            path = self.path.parent / file
-            if path.is_file():
-                arrays = unpacked(path.read_bytes())
+            arrays = self.arrays.unpacked(self.path.parent / file) or {}
+            if {"states", "actions", "source"} <= set(arrays):
                 return Bank(
                     states=arrays["states"],
                     actions=arrays["actions"],
@@ -239,11 +242,10 @@ class Store:
         return dict(json.loads(found[0][0])) if found else {}
 
     def stimulus_of(self, behaviour: str) -> dict[str, NDArray[Any]]:
-        """What a release was given when it showed a behaviour; nothing where the file is gone."""
+        """What a release was given when it showed a behaviour; nothing where the file is gone or damaged."""
         self.look_up([behaviour])
         _, file = self._origins.get(behaviour, (None, None))
-        path = self.path.parent / file if file is not None else None
-        return unpacked(path.read_bytes()) if path is not None and path.is_file() else {}
+        return (self.arrays.unpacked(self.path.parent / file) if file is not None else None) or {}
 
     def machine_of(self, behaviour: str) -> str:
         """The kind of machine that a behaviour was shown on; it is part of the behaviour's digest."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from pathlib import Path
@@ -86,11 +87,40 @@ def test_files_that_are_gone(scene: Scene, suffix: str) -> None:
     assert scene.result() == scene.undisturbed
 
 
+@pytest.mark.parametrize("left", [0, 40, -40])
+@pytest.mark.parametrize("suffix", [".stimulus.npz", ".bank.npz"])
+def test_files_that_were_cut_short(scene: Scene, suffix: str, left: int) -> None:
+    """As a machine leaves them that lost its power: empty, or with so many of their bytes. They are made anew."""
+    scene.made_good()
+    whole = {path: path.read_bytes() for path in _arrays(scene, suffix)}
+    for path, content in whole.items():
+        path.write_bytes(content[:left])
+    with duckdb.connect(str(scene.database)) as connection:
+        connection.execute("DELETE FROM internal.comparisons")
+    again = scene.run()
+    assert again.code == 0, again.stdout + again.stderr
+    assert scene.result() == scene.undisturbed
+    assert {path: path.read_bytes() for path in whole} == whole
+
+
+def test_arrays_that_were_cut_short(scene: Scene) -> None:
+    """Some are empty, of some the header is left, of some all but the end."""
+    scene.made_good()
+    for path, left in zip(_arrays(scene, ".npy"), itertools.cycle([0, 40, -8]), strict=False):
+        path.write_bytes(path.read_bytes()[:left])
+    _mended(scene)
+
+
 def test_arrays_that_are_damaged(scene: Scene) -> None:
     """They are noticed when they are read, which is when something new is compared with them."""
     scene.made_good()
     for path in _arrays(scene, ".npy"):
         path.write_bytes(path.read_bytes()[:-8] + b"12345678")
+    _mended(scene)
+
+
+def _mended(scene: Scene) -> None:
+    """Each run that finds a damaged array says so and makes it anew, until there is none."""
     with duckdb.connect(str(scene.database)) as connection:
         connection.execute("DELETE FROM internal.comparisons")
     codes = []
