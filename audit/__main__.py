@@ -1,5 +1,5 @@
 """``python -m audit`` is ``release-audit``."""
 
-from audit.cli import main
+from audit.guard import main
 
 main()

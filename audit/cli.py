@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -13,7 +14,7 @@ from typing import NoReturn
 import click
 
 from analysis.yardstick import THRESHOLD
-from audit import __version__
+from audit import __version__, guard
 from audit.asked import matrix_file, preview
 from audit.cluster import descendants
 from audit.cluster.workers import Workers
@@ -230,6 +231,7 @@ def main() -> NoReturn:
             _leave_at_once(screen, "")
         traceback.print_exc()  # a bug; Python would end with 1, which says that something changed
         code = EXIT_INCOMPLETE
+    guard.tell(code or EXIT_COMPLETE)
     sys.exit(code or EXIT_COMPLETE)
 
 
@@ -239,9 +241,13 @@ def _interrupt(*_: object) -> NoReturn:
 
 def _leave_at_once(screen: Screen, told: str) -> NoReturn:
     """End without waiting for threads; everything that they started is ended here."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # once is enough
     uv.stop()
     descendants.end_all()
     told = told or "what was dumped is stored, the same command continues from there"
     screen.error(f"release-audit: interrupted; {told}")
-    sys.stdout.flush()
+    guard.tell(EXIT_INTERRUPTED)
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
     os._exit(EXIT_INTERRUPTED)

@@ -141,7 +141,8 @@ def _measured(pid: int) -> Iterator[list[int]]:
     def look() -> None:
         while not ended.wait(_LOOK_SECONDS):
             try:
-                peak[0] = max(peak[0], psutil.Process(pid).memory_info().rss)
+                program = psutil.Process(pid).children()  # the process itself is its guard
+                peak[0] = max(peak[0], *(each.memory_info().rss for each in program), 0)
             except psutil.Error:
                 return
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,10 @@ class Database:
             raise _unusable(path, error, read_only=read_only) from None
         try:
             migrating.migrate(self._connection, path, read_only=read_only)
+        except duckdb.Error as error:
+            with suppress(duckdb.Error):
+                self._connection.close()
+            raise _unusable(path, error) from None
         except BaseException:
             self._connection.close()
             raise

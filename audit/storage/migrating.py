@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -40,7 +41,8 @@ def migrate(connection: Connection, path: Path, *, read_only: bool) -> None:
                 connection.execute("INSERT INTO internal.migrations VALUES (?)", [number])
                 connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
+                with contextlib.suppress(Exception):  # a commit that failed has ended the transaction by itself
+                    connection.execute("ROLLBACK")
                 raise
 
 

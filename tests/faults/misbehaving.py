@@ -81,7 +81,7 @@ MISBEHAVIOURS = (
     Misbehaviour(name="raises-in-reset", replaced={_RESET: "        raise ValueError('no start')\n"}, status="raised",
                  reason="ValueError: no start"),
     Misbehaviour(name="raises-an-interrupt", replaced=in_step("raise KeyboardInterrupt"), status="crashed",
-                 reason="before it answered"),
+                 reason="ended by SIGINT"),
     Misbehaviour(name="recurs-without-end",
                  replaced=at_import("def down():\n    return down()") | {_STEP: f"        down()\n{_STEP}"},
                  status="raised", reason="RecursionError"),
@@ -105,7 +105,7 @@ MISBEHAVIOURS = (
     Misbehaviour(name="spoils-how-files-are-written", replaced=at_import(
                      "def spoilt(file, *_, **__):\n    file = getattr(file, 'write', None) and file\n"
                      "    file.write(b'garbage')\n\nnp.savez = np.lib.npyio.savez = spoilt"),
-                 status="damaged", reason="cannot be read", spares_others=False),
+                 status="damaged", reason="does not end as an npz", spares_others=False),
     Misbehaviour(name="observes-text", replaced={_OBSERVE: "return np.array(['one', 'two'])\n\n\n"}, status="damaged",
                  reason="dtype"),
     Misbehaviour(name="observes-another-shape-each-step",

@@ -99,7 +99,7 @@ def small_disk(place: Path, size: str) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-@pytest.mark.parametrize("size", ["64k", "800k", "1600k"])
+@pytest.mark.parametrize("size", ["64k", "160k", "320k"])
 def test_the_disk_of_the_results_is_full(scene: Scene, size: str) -> None:
     with small_disk(scene.database.parent, size):
         finished = scene.run()
@@ -111,8 +111,8 @@ def test_the_disk_of_the_results_is_full(scene: Scene, size: str) -> None:
 
 def test_the_disk_of_the_results_fills_up_and_is_emptied(scene: Scene) -> None:
     """What was stored before it was full is there, and used."""
-    with small_disk(scene.database.parent, "6m"):
-        (scene.database.parent / "ballast").write_bytes(b"0" * (4 * 2**20))
+    with small_disk(scene.database.parent, "16m"):
+        (scene.database.parent / "ballast").write_bytes(b"0" * (16 * 2**20 - 300 * 2**10))
         finished = scene.run()
         (scene.database.parent / "ballast").unlink()
         if finished.code == 0:

@@ -1,0 +1,74 @@
+"""Exit codes are the program's own: what ends its process from within or from outside is not taken for one of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from audit import folders
+from tests.conftest import running, wait_until
+
+INTERRUPTED = "release-audit: interrupted; what was dumped is stored, the same command continues from there\n"
+
+
+def guarded(program: str) -> subprocess.Popen[str]:
+    """A guard in front of some other program."""
+    script = f"import os, signal, sys, time\nfrom audit import guard\nguard._stand_guard()\n{program}"
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, "-c", script], cwd=folders.ROOT, stdout=pipe, stderr=pipe, text=True)
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "said"),
+    [
+        ("guard.tell(0); sys.exit(0)", 0, ""),
+        ("guard.tell(1); sys.exit(1)", 1, ""),
+        ("guard.tell(2); os._exit(1)", 2, ""),
+        ("os._exit(1)", 3, "release-audit: ended from within with exit code 1, as Ray does"),
+        ("os._exit(0)", 3, "release-audit: ended from within with exit code 0"),
+        ("os.abort()", -signal.SIGABRT, "release-audit: ended by SIGABRT"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, "release-audit: ended by SIGKILL"),
+    ],
+)
+def test_only_what_was_told_is_an_exit_code(program: str, code: int, said: str) -> None:
+    with guarded(program) as guard:
+        _, errors = guard.communicate(timeout=60)
+    assert (guard.returncode, errors.startswith(said), bool(errors)) == (code, True, bool(said)), errors
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_an_interruption(number: signal.Signals) -> None:
+    program = "signal.signal(signal.SIGINT, lambda *_: (guard.tell(130), os._exit(130)))\nprint(1, flush=True)"
+    with guarded(f"{program}\ntime.sleep(600)") as guard:
+        assert guard.stdout is not None
+        guard.stdout.readline()
+        guard.send_signal(number)
+        _, errors = guard.communicate(timeout=60)
+    assert (guard.returncode, errors) == (130, "")
+
+
+def test_who_interrupts_before_anything_began_is_told_so() -> None:
+    with guarded("signal.signal(signal.SIGINT, signal.SIG_DFL)\nprint(1, flush=True)\ntime.sleep(600)") as guard:
+        assert guard.stdout is not None
+        guard.stdout.readline()
+        guard.send_signal(signal.SIGINT)
+        _, errors = guard.communicate(timeout=60)
+    assert (guard.returncode, errors) == (130, INTERRUPTED)
+
+
+def test_the_program_ends_with_its_guard_and_stops_with_it(tmp_path: Path) -> None:
+    with guarded("print(os.getpid(), flush=True)\ntime.sleep(600)") as guard:
+        assert guard.stdout is not None
+        child = int(guard.stdout.readline())
+        guard.send_signal(signal.SIGTSTP)
+        wait_until(lambda: psutil.Process(child).status() == psutil.STATUS_STOPPED, "it stops")
+        os.kill(guard.pid, signal.SIGCONT)
+        wait_until(lambda: psutil.Process(child).status() != psutil.STATUS_STOPPED, "it goes on")
+        guard.kill()
+    wait_until(lambda: not running(child), "it ended with its guard")
