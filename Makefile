@@ -53,8 +53,6 @@ browser:  ## Install Chromium for the tests, where it is missing and apt-get may
 			> /dev/null 2>&1 || echo "Chromium could not be installed: tests of the report's page are skipped"
 
 test-faults: $(READY)  ## Run the whole fault suite: hanging packages, full disks, killed nodes, jumping clocks
-	@test -n "$$(find /usr/lib -name 'libfaketime.so.1' 2>/dev/null)" || apt-get install --yes --quiet libfaketime || \
-		echo "without libfaketime the tests of the clock are skipped"
 	@$(PYTEST) -m "faults or core" tests/faults $(ARGS)
 
 soak: $(READY)  ## Audit in a loop while processes are killed at random: SECONDS=3600
