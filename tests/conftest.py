@@ -65,6 +65,12 @@ class Started:
     def stdout(self) -> str:
         return (self.folder / "stdout").read_text(encoding="utf-8")
 
+    @property
+    def program(self) -> int:
+        """The number of the process that does the work: the one that was started is its guard."""
+        (child,) = psutil.Process(self.process.pid).children()
+        return int(child.pid)
+
     def wait_for(self, text: str) -> None:
         """Wait until it has printed the text."""
         wait_until(lambda: text in self.stdout or self.process.poll() is not None, f"{text!r} in {self.stdout}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 from collections.abc import Iterator, Mapping
@@ -176,13 +177,14 @@ def test_an_interrupted_night_is_made_up_for_and_a_second_one_is_refused_meanwhi
     nights = after_the_first(nights, tmp_path, environment, ">=1,!=2.1,<2.3")
     with nights.program.started(*nights.arguments(6)) as started:
         started.wait_for("resolving")
-        started.process.send_signal(signal.SIGSTOP)
+        program = started.program
+        os.kill(program, signal.SIGSTOP)
         refused = nights.program(*nights.arguments(6))
-        started.process.send_signal(signal.SIGCONT)
+        os.kill(program, signal.SIGCONT)
         started.process.send_signal(signal.SIGTERM)
         assert started.finish().code == 130
     assert refused.code == 3
-    assert f"another nightly audit works on results/audit.duckdb, process {started.process.pid}" in refused.sentence
+    assert f"another nightly audit works on results/audit.duckdb, process {program}" in refused.sentence
     assert rows(nights.database, "SELECT finished FROM nights WHERE night = ?", str(day(6))) == [(None,)]
     done = nights.night(7)
     assert done.code == 1, done.stdout

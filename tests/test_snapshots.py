@@ -141,6 +141,7 @@ def test_results_can_be_read_while_an_audit_runs(release_audit: Program) -> None
     assert release_audit("run", first, "--db", "audit.duckdb").code == 0
     with release_audit.started("run", second, "--db", "audit.duckdb") as harness:
         harness.wait_for("dumping 3/4")  # of what the first has not dumped, all but the hanging one
+        program = harness.program
         refused = release_audit("query", "SELECT 1", "--db", "audit.duckdb")
         copied = release_audit("snapshot", "--db", "audit.duckdb")
         asked = release_audit("query", "--named", "verdicts", "--format", "csv", "--db", "audit-snapshot.duckdb")
@@ -149,7 +150,7 @@ def test_results_can_be_read_while_an_audit_runs(release_audit: Program) -> None
             found = connection.execute("SELECT matrix, verdict FROM neighbours").fetchall()
             cells = connection.execute("SELECT count(*) FROM internal.dumps WHERE status = 'ok'").fetchall()
     assert refused.code == 3
-    assert f"in use by process {harness.process.pid}" in refused.sentence
+    assert f"in use by process {program}" in refused.sentence
     assert "`release-audit snapshot --db audit.duckdb`" in refused.sentence
     assert copied.code == 0, copied.stderr
     assert "audit-snapshot.duckdb" in copied.stdout

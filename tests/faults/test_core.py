@@ -158,10 +158,11 @@ def test_interrupted_and_continued(release_audit: Program, shared_cache: Path) -
     database = folder / "held.duckdb"
     with release_audit.started("run", matrix, "--db", database) as harness:
         harness.wait_for("dumping 5/6")  # of four cells and two controls, all but the hanging one
+        program = harness.program
         second = release_audit("run", matrix, "--db", database)
         finished = _interrupt(harness)
     assert second.code == 3
-    assert f"in use by process {harness.process.pid}" in second.sentence
+    assert f"in use by process {program}" in second.sentence
     assert finished.code == 130
     assert "interrupted" in finished.sentence
     assert dumpers(shared_cache) == []

@@ -18,11 +18,12 @@ from tests.faults.conftest import Scene
 def test_two_audits_on_one_store(scene: Scene) -> None:
     with scene.program.started("run", scene.matrix, "--db", scene.database) as first:
         first.wait_for("probing 1/")
+        program = first.program
         second = scene.run()
         finished = first.finish()
     assert finished.code == 0
     assert second.code == 3
-    assert f"in use by process {first.process.pid}" in second.sentence
+    assert f"in use by process {program}" in second.sentence
     assert scene.result() == scene.undisturbed
     scene.made_good(finished)
 
