@@ -32,6 +32,9 @@ STIMULUS = {"seed": 7, "trajectories": 8, "steps": 60, "actions": "uniform"}
 _PATIENCE_SECONDS = 90.0
 """For something to happen in a started program; what it waits for takes seconds on an idle machine."""
 
+_LETTING_GO_SECONDS = 10.0
+"""For the threads of a killed process to end: until then its files are locked."""
+
 _LONGEST_RUN_SECONDS = 280.0
 """For one run of the program: the longest takes 60 on two idle cores."""
 
@@ -188,9 +191,16 @@ def write_matrix(
 
 
 def rows(database: Path, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
-    """Query a database, read-only."""
-    with duckdb.connect(str(database), read_only=True) as connection:
-        return connection.execute(sql, list(parameters)).fetchall()
+    """Query a database, read-only; a program that was killed lets go of it a moment after its guard has ended."""
+    deadline = time.monotonic() + _LETTING_GO_SECONDS
+    while True:
+        try:
+            with duckdb.connect(str(database), read_only=True) as connection:
+                return connection.execute(sql, list(parameters)).fetchall()
+        except duckdb.IOException as error:
+            if "lock" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 def behaviours(database: Path, matrix: str) -> list[tuple[Any, ...]]:
