@@ -198,12 +198,12 @@ def test_a_build_does_not_pass_off_its_failure_as_the_machines(sources: Path, sa
 @pytest.mark.parametrize(
     ("address", "left"),
     [
-        ("https://user:p@ssw0rd@host/simple", "https://host/simple"),
+        ("https://user:p@ssw0rd@host/files", "https://host/files"),
         ("https://user:p@ssw0rd@host", "https://host"),
         ("https://user:it's@host:8080/a@b", "https://host:8080/a@b"),
         ("one=https://a:b@one,two=https://c:d@two/x", "one=https://one,two=https://two/x"),
-        ('url = "https://t0ken@host/simple"', 'url = "https://host/simple"'),
-        ("https://host/simple", "https://host/simple"),
+        ('url = "https://t0ken@host/files"', 'url = "https://host/files"'),
+        ("https://host/files", "https://host/files"),
     ],
 )
 def test_nothing_of_a_password_is_left_in_an_address(address: str, left: str) -> None:
