@@ -205,12 +205,16 @@ for _verb in (
     commands.add_command(_verb)
 
 
+_INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, a service manager, a terminal that is closed."""
+
+
 def main() -> NoReturn:
     """Run, and turn whatever happens into an exit code and at most one sentence."""
-    for number in (signal.SIGTERM, signal.SIGHUP):  # a service manager, or a terminal that is closed
-        signal.signal(number, _interrupt)
     screen = Screen()
     try:
+        for number in _INTERRUPTIONS:
+            signal.signal(number, _interrupt)
         code = commands.main(standalone_mode=False)
     except (KeyboardInterrupt, click.exceptions.Abort) as interruption:
         _leave_at_once(screen, str(interruption))
@@ -241,7 +245,7 @@ def _interrupt(*_: object) -> NoReturn:
 
 def _leave_at_once(screen: Screen, told: str) -> NoReturn:
     """End without waiting for threads; everything that they started is ended here."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _INTERRUPTIONS:
         signal.signal(number, signal.SIG_IGN)  # once is enough
     uv.stop()
     descendants.end_all()

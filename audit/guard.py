@@ -30,6 +30,7 @@ def main() -> NoReturn:
     """Be the guard, and let a child be the program."""
     if sys.platform == "linux":
         _stand_guard()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the program has been imported and handles it
     from audit.cli import main as program
 
     program()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -60,6 +61,19 @@ def test_who_interrupts_before_anything_began_is_told_so() -> None:
         guard.send_signal(signal.SIGINT)
         _, errors = guard.communicate(timeout=60)
     assert (guard.returncode, errors) == (130, INTERRUPTED)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.2, 0.3, 0.5])
+def test_who_interrupts_while_the_program_is_imported_reads_one_sentence(seconds: float) -> None:
+    command = [sys.executable, "-m", "audit", "schema"]
+    with subprocess.Popen(
+        command, cwd=folders.ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as program:
+        wait_until(lambda: psutil.Process(program.pid).children() or program.poll() is not None, "the guard stands")
+        time.sleep(seconds)
+        program.send_signal(signal.SIGINT)
+        _, errors = program.communicate(timeout=60)
+    assert (program.returncode, errors) in ((130, INTERRUPTED), (0, ""))  # it may have been quicker
 
 
 def test_the_program_ends_with_its_guard_and_stops_with_it(tmp_path: Path) -> None:
