@@ -214,7 +214,8 @@ def main() -> NoReturn:
     screen = Screen()
     try:
         for number in _INTERRUPTIONS:
-            signal.signal(number, _interrupt)
+            if signal.getsignal(number) != signal.SIG_IGN:  # as under `nohup`
+                signal.signal(number, _interrupt)
         code = commands.main(standalone_mode=False)
     except (KeyboardInterrupt, click.exceptions.Abort) as interruption:
         _leave_at_once(screen, str(interruption))

@@ -30,7 +30,6 @@ def main() -> NoReturn:
     """Be the guard, and let a child be the program."""
     if sys.platform == "linux":
         _stand_guard()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the program has been imported and handles it
     from audit.cli import main as program
 
     program()
@@ -51,6 +50,7 @@ def _stand_guard() -> None:
     if child == 0:
         os.close(told)
         os.setpgid(0, 0)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the program has been imported and handles it
         _end_with(guard)
         return
     os.close(_telling)
@@ -83,7 +83,8 @@ def _pass_signals_on(child: int) -> list[int]:
         os.killpg(child, signal.SIGCONT)
 
     for number in _INTERRUPTIONS:
-        signal.signal(number, interrupt)
+        if signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` and a shell's background have it
+            signal.signal(number, interrupt)
     signal.signal(signal.SIGTSTP, pause)
     return came
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -37,6 +38,10 @@ _LETTING_GO_SECONDS = 10.0
 
 _LONGEST_RUN_SECONDS = 280.0
 """For one run of the program: the longest takes 60 on two idle cores."""
+
+for _number in (signal.SIGINT, signal.SIGHUP):  # also where the tests were started with `nohup` or in the background
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,6 +63,30 @@ def test_who_interrupts_before_anything_began_is_told_so() -> None:
     assert (guard.returncode, errors) == (130, INTERRUPTED)
 
 
+def _under_nohup(number: signal.Signals) -> subprocess.CompletedProcess[str]:
+    """A guarded program to which somebody sends a signal, started where interruptions and hang-ups are ignored."""
+    script = (
+        "import os, signal, time\nfrom audit import guard\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        f"parent = os.getpid()\nguard._stand_guard()\ntime.sleep(0.2)\nos.kill(parent, {int(number)})\n"
+        "time.sleep(0.5)\nguard.tell(0)"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", script], cwd=folders.ROOT, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_what_was_ignored_when_it_was_started_stays_ignored(number: signal.Signals) -> None:
+    """``nohup release-audit run … &`` goes on when the terminal is closed."""
+    assert _under_nohup(number).returncode == 0
+
+
+def test_who_was_started_in_the_background_can_be_ended() -> None:
+    ended = _under_nohup(signal.SIGTERM)
+    assert (ended.returncode, ended.stderr) == (130, INTERRUPTED)
+
+
 @pytest.mark.parametrize("seconds", [0.1, 0.2, 0.3, 0.5])
 def test_who_interrupts_while_the_program_is_imported_reads_one_sentence(seconds: float) -> None:
     command = [sys.executable, "-m", "audit", "schema"]
