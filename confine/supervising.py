@@ -32,13 +32,14 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 """Of all devices; shared memory is a folder of its own."""
 _COUNT_SECONDS = 0.05
 _LOOK_SECONDS = 0.02
-_KILL, _PIPE, _TOO_LARGE = 9, 13, 25  # signals, the same on Linux and macOS
+_KILL, _LAST_SIGNAL = 9, 31  # the same on Linux and macOS; those above are nobody's
 _STATUS_BYTES = 4
 
 
 def run(arguments: list[str]) -> NoReturn:
     """Run the command as it is said, and end as it ended."""
     spec = Spec(arguments)
+    system.let_all_signals_in()
     for handle in (spec.lifeline, spec.report):
         if handle > 2:
             os.set_inheritable(handle, False)
@@ -193,8 +194,8 @@ def _limit(spec: Spec) -> None:
 
 
 def _restore_signals() -> None:
-    """Undo what Python does to signals when it starts: a command should find them as usual."""
-    for number in (_PIPE, _TOO_LARGE):
+    """Undo what Python and who started it did to signals: a command ends in the same way wherever it runs."""
+    for number in range(1, _LAST_SIGNAL + 1):
         system.handle_as_usual(number)
 
 

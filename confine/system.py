@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PIDS, NEW_NETWORK = 0x20000, 0x08000000, 0x10000000, 0x20000000, 0x40000000
 
@@ -11,6 +12,10 @@ _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER = 1, 24, 36
 _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
 _CAPABILITY_VERSION = 0x20080522
 _MOST_CAPABILITIES = 64
+
+_SIG_SETMASK = 2 if sys.platform == "linux" else 3
+_LARGEST_SIGNAL_SET = 128
+"""Bytes; Linux's. An empty one is zeros everywhere."""
 
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _AF_INET, _SOCK_DGRAM = 2, 2
@@ -54,6 +59,12 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
 def handle_as_usual(number: int) -> None:
     """Let a signal do what it does by default."""
     _library.signal(number, None)
+
+
+def let_all_signals_in() -> None:
+    """Block none: Ray blocks the one of Ctrl-C in its workers, and who is started there would never be ended by it."""
+    empty = ctypes.create_string_buffer(_LARGEST_SIGNAL_SET)
+    _library.sigprocmask(_SIG_SETMASK, empty, None)
 
 
 def die_with_the_parent() -> None:

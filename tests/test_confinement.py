@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import pwd
+import signal
 import subprocess
 import sys
 import time
@@ -54,6 +55,28 @@ def test_it_ends_as_the_command_ended(folder: Path) -> None:
     assert run(folder, "raise SystemExit(7)")[0] == 7
     assert run(folder, "import os; os.kill(os.getpid(), 11)")[0] == -11
     assert run(folder, "import os; os.kill(os.getpid(), 9)")[0] == -9
+
+
+@pytest.fixture
+def blocked() -> Iterator[None]:
+    """As Ray's workers have it, and a shell's background."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE])
+@pytest.mark.usefixtures("blocked")
+def test_signals_end_it_wherever_it_was_started(folder: Path, number: signal.Signals) -> None:
+    script = f"import os, signal; signal.signal({number:d}, signal.SIG_DFL); os.kill(os.getpid(), {number:d})"
+    assert run(folder, script)[0] == -number
+    asked = f"import signal; print(signal.getsignal({int(signal.SIGHUP)}) == signal.SIG_DFL)"
+    assert run(folder, asked)[1] == "True\n"
 
 
 def test_its_environment_and_home_are_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

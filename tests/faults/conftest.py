@@ -24,10 +24,16 @@ STEADY = ("1.0", "1.2", "1.3")
 _DONE = re.compile(r"^dumping \d+/\d+  (tinysim-\S+/\w+)  ", re.M)
 
 
+_SHARED = {"day", "faulty"}
+"""Audits that the tests of a file read together: these tests stay on one worker, all others go wherever one is free."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.faults)
+            for audit in _SHARED & set(getattr(item, "fixturenames", ())):
+                item.add_marker(pytest.mark.xdist_group(audit))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
