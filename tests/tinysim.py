@@ -248,6 +248,15 @@ PLANTED = (
         },
     ),
     Plant(
+        version="1.19",
+        what="Spring: slow, a tenth of a second for every reset",
+        replaced={
+            _IMPORTS: "import time, tinydep\n",
+            "        self.state = np.array([1.0, 0.0])\n": "        time.sleep(0.1)\n"
+            "        self.state = np.array([1.0, 0.0])\n",
+        },
+    ),
+    Plant(
         version="1.18",
         what="Spring: observation with a third entry",
         replaced={_OBSERVE: "return np.append(self.state, 0.0)\n\n\n"},

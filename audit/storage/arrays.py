@@ -56,17 +56,21 @@ class ArrayFiles:
 
     def _read(self, digest: str) -> NDArray[Any]:
         path = self._path(digest)
-        try:
-            with path.open("rb") as file:
-                array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-            whole = array_digest(array) == digest
-        except Exception:  # whatever the reader raises on bytes that are not what was written
-            whole = False
-        if not whole:
-            path.unlink(missing_ok=True)
-            self._kept.discard(digest)
-            raise StoreError(f"{path} is missing or damaged: run the same command again, it is made anew")
+        array = _whole(path)
+        if array is None:
+            others = self._remove_damaged(path)
+            also = f" and {others} other files there are" if others else " is"
+            raise StoreError(f"{path}{also} missing or damaged: run the same command again, it makes them anew")
         return array
+
+    def _remove_damaged(self, found: Path) -> int:
+        """Where one is damaged others are: remove all, so that one more run is enough. Count those beside it."""
+        damaged = [path for path in self.folder.glob("??/*.npy") if path == found or _whole(path) is None]
+        for path in damaged:
+            path.unlink(missing_ok=True)
+            self._kept.discard(path.stem)
+        self._kept.discard(found.stem)
+        return len(set(damaged) - {found})
 
     def has(self, digest: str) -> bool:
         """Whether the file is there. One that is gone is written again when it is next put."""
@@ -101,3 +105,13 @@ class ArrayFiles:
 
     def _path(self, digest: str) -> Path:
         return self.folder / digest[:2] / f"{digest}.npy"
+
+
+def _whole(path: Path) -> NDArray[Any] | None:
+    """The array of a file that is named by its digest; nothing where it is gone or damaged."""
+    try:
+        with path.open("rb") as file:
+            array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+        return array if array_digest(array) == path.stem else None
+    except Exception:  # whatever the reader raises on bytes that are not what was written
+        return None

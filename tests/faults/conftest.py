@@ -28,6 +28,7 @@ _SHARED = {"day", "faulty"}
 """Audits that the tests of a file read together: these tests stay on one worker, all others go wherever one is free."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
