@@ -15,13 +15,13 @@ import click
 
 from analysis.yardstick import THRESHOLD
 from audit import __version__, guard
-from audit.asked import matrix_file, preview
+from audit.asked import matrix_file
 from audit.cluster import descendants
 from audit.cluster.workers import Workers
 from audit.comparisons import sensitivity as sensing
+from audit.confining import protections
 from audit.console import Screen
 from audit.doctor import checks
-from audit.dumps import protections
 from audit.errors import (
     EXIT_CHANGED,
     EXIT_COMPLETE,
@@ -35,7 +35,16 @@ from audit.reports.summaries import outputs
 from audit.reports.summaries.outputs import Outputs
 from audit.storage.store import Store
 from audit.tools import Tools
-from audit.verbs import explain_verb, figure_verb, nightly_verb, report_verb, results_verbs, running, search_verbs
+from audit.verbs import (
+    explain_verb,
+    figure_verb,
+    nightly_verb,
+    preview,
+    report_verb,
+    results_verbs,
+    running,
+    search_verbs,
+)
 from audit.verbs.running import DATABASE, Wishes
 from audit.verbs.trust_options import require_sandbox
 
@@ -159,7 +168,7 @@ def diagnose(trajectories: Path, reference: str, against: Path | None, unit: str
 @_timeout
 def reproduce(names: tuple[str, ...], database: Path, jobs: int | None, timeout: float) -> int:
     """Measure the paper's figures again: all experiments, or those of NAMES. Exits with 1 if an exact one disagrees."""
-    from audit.laws import reproducing  # brings SymPy and SciPy, which nothing else on this command line needs
+    from audit import reproducing  # brings SymPy and SciPy, which nothing else on this command line needs
 
     began = time.monotonic()
     screen = Screen()

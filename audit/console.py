@@ -26,7 +26,7 @@ from audit.failures import printable, readable
 from audit.reports.summary import Group, Summary
 
 if TYPE_CHECKING:
-    from audit.laws.reproducing import Reproduced  # it brings SymPy and SciPy, which take a second to import
+    from audit.reproducing import Reproduced  # it brings SymPy and SciPy, which take a second to import
 
 VERDICTS = {
     "identical": ("=", "green", "the same bits"),

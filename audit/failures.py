@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # a bare node of a cluster tells failures before it has what uv's module needs
-    from audit.installing.uv import Answer
 
 INFRASTRUCTURE = frozenset({"unreachable", "disk-full", "worker-lost", "no-python", "no-sandbox"})
 """Statuses that say nothing about the package. An audit that has one of these is not complete."""
@@ -49,20 +45,3 @@ def readable(text: str, limit: int = 4000) -> str:
 def printable(text: str) -> str:
     """A text without what a terminal would obey."""
     return _CONTROL.sub("", text)
-
-
-def uv_failure(subject: str, stage: str, status: str, answer: Answer, seconds: float) -> Failure:
-    """A failed call of uv as a value. What is not the packages' fault has a status of its own."""
-    if not answer.launched:
-        status = "no-sandbox"
-    elif answer.unreachable or answer.full_disk:
-        status = "unreachable" if answer.unreachable else "disk-full"
-    return Failure(
-        subject=subject,
-        stage=stage,
-        status=status,
-        reason=readable(answer.reason),
-        exit_code=answer.exit_code,
-        stderr_tail=readable(answer.errors),
-        seconds=seconds,
-    )

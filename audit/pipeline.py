@@ -18,35 +18,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from audit.asked import attachments, plan, releases
+from audit import run_rows
+from audit.asked import attachments
 from audit.asked.matrix_file import MatrixFile
-from audit.asked.plan import Cell
-from audit.asked.releases import ReleaseRequest
-from audit.cluster import assigning
 from audit.comparisons import comparing, controls, second_look
 from audit.dumps import dumping
-from audit.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, IndexUnreachable
+from audit.errors import EXIT_COMPLETE, EXIT_INCOMPLETE
 from audit.explanations import explaining, showing, telling
 from audit.failures import Failure
-from audit.installing import locks
-from audit.installing.locks import Release
-from audit.stimuli import bank, drawing, probing
-from audit.stimuli.drawing import Drawn
-from audit.storage import runs
+from audit.planning import assigning, banks, drawing, plan, probing, releasing
+from audit.planning.drawing import Drawn
+from audit.planning.plan import Cell
+from audit.planning.releasing import ResolvedReleases
 from audit.storage.records import RunCell, RunRecord
-from audit.tools import Reporter, Tools, at_once
+from audit.tools import Tools
 
 if TYPE_CHECKING:
     from audit.laws.reference_file import ReferenceFile  # it brings SymPy, which takes a second to import
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The releases of an audit: what was asked for, and what that is tonight."""
-
-    requests: tuple[ReleaseRequest, ...]
-    resolved: Mapping[str, Release]
-    unresolved: tuple[Failure, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,19 +60,19 @@ class AuditResult:
 
 
 def audit(
-    file: MatrixFile, tools: Tools, *, asked: Asked | None = None, laws: bool = True, explained: bool = True
+    file: MatrixFile, tools: Tools, *, asked: ResolvedReleases | None = None, laws: bool = True, explained: bool = True
 ) -> AuditResult:
     """Run the whole of a matrix; what changed is held against ``laws`` and ``explained`` unless that is not wanted.
 
     The releases are those that the matrix stands for today, or those that are ``asked``.
     """
-    store, reporter = tools.store, tools.reporter
+    store = tools.store
     attached = attachments.read(file)
-    bank.check_files(file)
+    banks.check_files(file)
     references = own_laws(file) if laws else ()
-    run = runs.begun(file)
+    run = run_rows.begun(file)
     store.begin_run(run)
-    asked = asked or ask(file, reporter)
+    asked = asked or releasing.ask(file, tools.reporter)
     requests, resolved, unresolved = asked.requests, asked.resolved, asked.unresolved
     store.put_locks({each.lock.digest: (each.lock.text, each.lock.packages) for each in resolved.values()})
     cells = plan.cells(file.matrix, requests, resolved, attached)
@@ -98,8 +86,8 @@ def audit(
     baselines = controls.baselines(cells, stimuli.drawn)
     planted = controls.recordings(baselines, stimuli.drawn)
     dumps = dumping.dump([*recordings, *planted], layouts.unbuilt, tools)
-    failures = (*unresolved, *layouts.failures, *runs.undrawable(cells, stimuli), *dumps.failures)
-    cell_rows = runs.cell_rows(file.matrix, requests, dumps.dumped, failures)
+    failures = (*unresolved, *layouts.failures, *run_rows.undrawable(cells, stimuli), *dumps.failures)
+    cell_rows = run_rows.cell_rows(file.matrix, requests, dumps.dumped, failures)
 
     compare(cell_rows, run, file.matrix.outputs, tools)
     second = second_look.look(cells, cell_rows, run, file.matrix, stimuli.drawn, tools)
@@ -122,47 +110,15 @@ def audit(
     store.finish_run(
         run.run_id,
         result.exit_code,
-        runs.release_rows(requests, resolved, failures),
+        run_rows.release_rows(requests, resolved, failures),
         second.cells,
-        runs.environment_rows(stimuli.drawn, held),
+        run_rows.environment_rows(stimuli.drawn, held),
         result.failures,
     )
     if explained:
         explain(run, cells, stimuli.drawn, tools)
         tools.runner.finish()
     return result
-
-
-def ask(file: MatrixFile, reporter: Reporter) -> Asked:
-    """The matrix as it stands today."""
-    requests = expand(file, reporter)
-    resolved, unresolved = resolve(requests, reporter)
-    return Asked(requests=requests, resolved=resolved, unresolved=tuple(unresolved))
-
-
-def expand(file: MatrixFile, reporter: Reporter) -> tuple[ReleaseRequest, ...]:
-    """Rows of the matrix to releases, with the versions that the index has."""
-    with reporter.stage("listing", 1) as done:
-        requests = releases.expand(file)
-        done(f"{len(requests)} releases")
-    return requests
-
-
-def resolve(requests: Sequence[ReleaseRequest], reporter: Reporter) -> tuple[dict[str, Release], list[Failure]]:
-    """Releases to hashed locks."""
-    resolved: dict[str, Release] = {}
-    failures: list[Failure] = []
-    with reporter.stage("resolving", len(requests)) as done:
-        for request, outcome in at_once(locks.resolve, requests):
-            if isinstance(outcome, Failure):
-                failures.append(outcome)
-                done(f"{request.id}: {outcome.status}")
-            else:
-                resolved[request.id] = outcome
-                done(request.id)
-    if not resolved and any(each.status == "unreachable" for each in failures):
-        raise IndexUnreachable.because(failures[0].reason)
-    return resolved, failures
 
 
 def own_laws(file: MatrixFile) -> tuple[ReferenceFile, ...]:

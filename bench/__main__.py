@@ -23,15 +23,16 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from audit.asked import attachments, matrix_file, plan, releases
-from audit.asked.plan import Cell
+from audit.asked import attachments, matrix_file
 from audit.asked.stimulus_spec import StimulusSpec
 from audit.console import Screen
-from audit.dumps import dumper_request
-from audit.installing import building, locks
+from audit.installing import listing, locks
 from audit.installing.venvs import Recipe
-from audit.stimuli import drawing, starts, stimulus
-from audit.stimuli.drawing import Drawn
+from audit.planning import building, drawing, plan
+from audit.planning.drawing import Drawn
+from audit.planning.plan import Cell
+from audit.processes import dumper_request
+from audit.stimuli import starts, stimulus
 from audit.stimuli.stimulus import Stimulus
 from audit.storage.store import Store
 from bench import algebra, attribution, queries, stages
@@ -95,7 +96,7 @@ def prepare(matrix: str, folder: Path, screen: Screen) -> Prepared:
     largest = run_ours(matrix, folder / "prepare.duckdb", watch=True)
     screen.note(f"largest memory of the whole audit: {largest / 2**30:.2f} GiB (target below 2)")
     file = matrix_file.read(matrix_file.find(matrix))
-    requests = releases.expand(file)
+    requests = listing.expand(file)
     resolved = {request.id: locks.resolve(request) for request in requests}
     ready = {name: release for name, release in resolved.items() if isinstance(release, locks.Release)}
     cells = plan.cells(file.matrix, requests, ready, attachments.read(file))

@@ -18,7 +18,7 @@ from analysis.paper import catalogue, laws
 from analysis.paper.experiments import EXPERIMENTS
 from audit.cluster.workers import Workers
 from audit.console import Screen
-from audit.laws.reproducing import PartJob
+from audit.reproducing import PartJob
 
 Floats = NDArray[np.float64]
 

@@ -20,15 +20,15 @@ from pathlib import Path
 
 import numpy as np
 
-from audit import pipeline
-from audit.asked import plan, releases
+from audit import pipeline, run_rows
 from audit.comparisons import comparing, controls, second_look
 from audit.console import Screen
 from audit.dumps import dumping
 from audit.explanations import telling
+from audit.installing import listing
+from audit.planning import plan
+from audit.planning.drawing import Drawn
 from audit.reports import summary
-from audit.stimuli.drawing import Drawn
-from audit.storage import runs
 from audit.storage.store import Store
 from audit.tools import Tools
 from bench import synthetic
@@ -168,10 +168,10 @@ def measure(size: Size) -> Measured:
 def audit(size: Size, tools: Tools, watch: Watch) -> None:
     """The stages in the order of ``audit.pipeline.audit``, but for those that need a simulator or an index."""
     file, store = size.file, tools.store
-    run = runs.begun(file)
+    run = run_rows.begun(file)
     store.begin_run(run)
     with watch.part("planning"):
-        requests = releases.expand(file)
+        requests = listing.expand(file)
     resolved = synthetic.resolved(requests)
     with watch.part("planning"):
         cells = plan.cells(file.matrix, requests, resolved, {})
@@ -188,13 +188,13 @@ def audit(size: Size, tools: Tools, watch: Watch) -> None:
         store.put_stimuli(each.stimulus for each in drawn.values())
         dumps = dumping.record(recordings, tools)
     with watch.part("comparing"):
-        rows = runs.cell_rows(file.matrix, requests, dumps.dumped, ())
+        rows = run_rows.cell_rows(file.matrix, requests, dumps.dumped, ())
         pipeline.compare(rows, run, file.matrix.outputs, tools)
         second = second_look.look(cells, rows, run, file.matrix, drawn, tools)
         held = controls.evaluate(baselines, drawn, rows, {**dumps.dumped, **second.dumped}, store)
     with watch.part("storing"):
-        told = runs.release_rows(requests, resolved, ())
-        store.finish_run(run.run_id, 0, told, second.cells, runs.environment_rows(drawn, held), ())
+        told = run_rows.release_rows(requests, resolved, ())
+        store.finish_run(run.run_id, 0, told, second.cells, run_rows.environment_rows(drawn, held), ())
     with watch.part("reading"):
         found = summary.summarise(store, run.run_id)
         telling.changed_neighbours(store, run.run_id)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from audit.asked import plan
-from audit.asked.plan import Cell
 from audit.asked.stimulus_spec import StimulusSpec
 from audit.console import Screen
-from audit.dumps import dumper_process
-from audit.dumps.answers import CellAnswer
+from audit.planning import plan
+from audit.planning.drawing import Drawn
+from audit.planning.plan import Cell
+from audit.processes import dumper_process
+from audit.processes.answers import CellAnswer
 from audit.stimuli import starts, stimulus
-from audit.stimuli.drawing import Drawn
 
 TARGET = 3.0
 STATES = 320

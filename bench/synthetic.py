@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 from audit import machine
 from audit.asked.matrix import Matrix
 from audit.asked.matrix_file import MatrixFile
-from audit.asked.plan import Cell
 from audit.asked.releases import ReleaseRequest
 from audit.cluster.jobs import Job, Outcome
-from audit.dumps.answers import CellAnswer
-from audit.dumps.dumper_process import CellOutcome, DumpJob
-from audit.dumps.dumper_request import CellTask
 from audit.installing.interpreters import Interpreter
 from audit.installing.locks import Lock, Release
+from audit.planning.drawing import Drawn
+from audit.planning.plan import Cell
+from audit.planning.probing import KnownLayout
+from audit.processes.answers import CellAnswer
+from audit.processes.dumper_process import CellOutcome, DumpJob
+from audit.processes.dumper_request import CellTask
 from audit.stimuli import stimulus
-from audit.stimuli.drawing import Drawn
 from audit.stimuli.layout import Layout
-from audit.stimuli.probing import KnownLayout
 from audit.stimuli.stimulus import Batch
 
 ENVIRONMENTS = 10

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from audit.asked.matrix import OUTPUTS
-from audit.asked.plan import Recording
 from audit.comparisons import comparing
-from audit.dumps import answers, dumping
-from audit.dumps.answer_file import DamagedAnswer
-from audit.dumps.answers import CellAnswer
-from audit.dumps.dumper_process import CellOutcome
+from audit.dumps import dumping
+from audit.planning.plan import Recording
+from audit.processes import answers
+from audit.processes.answer_file import DamagedAnswer
+from audit.processes.answers import CellAnswer
+from audit.processes.dumper_process import CellOutcome
 from audit.stimuli.layout import Layout
 from audit.storage.records import Examination, ProbeRecord
 from audit.storage.store import Store

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from audit.asked import attachments, matrix_file, plan, releases
+from audit.asked import attachments, matrix_file
 from audit.asked.matrix_file import SHIPPED
 from audit.asked.release_rows import ExplicitRow
 from audit.errors import AuditError, MatrixError
+from audit.installing import listing
 from audit.laws import reference_file
-from audit.stimuli import bank
+from audit.planning import banks, plan
 from tests.written_matrices import plain
 
 MATRICES = sorted(SHIPPED.glob("*.yaml")) + sorted((SHIPPED / "paper").glob("*.yaml"))
@@ -271,13 +272,13 @@ def matrix_is_read_or_refused(folder: Path, content: bytes) -> bool:
     try:
         file = matrix_file.read(path)
         if all(isinstance(row, ExplicitRow) for row in file.matrix.releases):  # the others ask the index
-            releases.expand(file)
+            listing.expand(file)
         for row in file.matrix.environments:
             assert row.title
             plan.arguments_text(row)
             plan.edits_text(row.edits)
         attachments.read(file)
-        bank.check_files(file)
+        banks.check_files(file)
     except AuditError as error:
         is_told_in_a_sentence(error)
         return False

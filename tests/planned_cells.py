@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from audit.asked.environment_rows import EnvironmentRow
-from audit.asked.plan import Cell
 from audit.asked.releases import ReleaseRequest
 from audit.installing.interpreters import Interpreter
 from audit.installing.locks import Lock, Release
+from audit.planning.drawing import Drawn
+from audit.planning.plan import Cell
+from audit.planning.probing import KnownLayout
 from audit.stimuli import stimulus
-from audit.stimuli.drawing import Drawn
 from audit.stimuli.layout import Layout
-from audit.stimuli.probing import KnownLayout
 from audit.stimuli.stimulus import Batch
 
 ACTION: Any = {"type": "Discrete", "n": 2, "start": 0}

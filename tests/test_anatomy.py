@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit.dumps import answers
-from audit.dumps.answer_file import DamagedAnswer
-from audit.dumps.answers import CellAnswer
+from audit.processes import answers
+from audit.processes.answer_file import DamagedAnswer
+from audit.processes.answers import CellAnswer
 from dumper import anatomy, registered, serve, worlds
 from tests.small_environments import Box, Discrete, Modern, Toy
 from tests.test_worlds import adapted, pendulum

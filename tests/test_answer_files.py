@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from audit.dumps.answer_file import DamagedAnswer
+from audit.processes.answer_file import DamagedAnswer
 from tests.written_answers import META, head, read, recording, write, write_raw
 
 UNHURRIED = settings(

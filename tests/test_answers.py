@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from audit.comparisons.comparing import STEP_OUTPUTS
-from audit.dumps.answer_file import DamagedAnswer
+from audit.processes.answer_file import DamagedAnswer
 from audit.stimuli.stimulus import Stimulus
 from dumper import answers as dumper_answers
 from dumper import record as dumper_record

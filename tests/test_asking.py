@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from audit.asked.plan import Cell
 from audit.cluster.jobs import Job, Outcome
-from audit.dumps.answers import CellAnswer
-from audit.dumps.dumper_process import CellOutcome, DumpJob
 from audit.failures import Failure
 from audit.installing.locks import Release
-from audit.stimuli import asking, probing
-from audit.stimuli.asking import Question
+from audit.planning import asking, probing
+from audit.planning.asking import Question
+from audit.planning.plan import Cell
+from audit.processes.answers import CellAnswer
+from audit.processes.dumper_process import CellOutcome, DumpJob
 from audit.storage.records import ProbeRecord
 from audit.storage.store import Store
 from audit.tools import Reporter, Tools
@@ -100,8 +100,8 @@ def ask(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[..., asking.A
     tools = Tools(store=store, runner=silent, reporter=silent, timeout=1.0)
 
     def asked(releases: Releases, cells: Sequence[Cell], *, together: bool = True) -> asking.Answers[str]:
-        monkeypatch.setattr("audit.installing.building.build", releases.build)
-        monkeypatch.setattr("audit.dumps.dumper_process.run", releases.run)
+        monkeypatch.setattr("audit.planning.building.build", releases.build)
+        monkeypatch.setattr("audit.processes.dumper_process.run", releases.run)
         return asking.ask(probing.queues(cells, None), releases.question(together=together), tools)
 
     return asked

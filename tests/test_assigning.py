@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from audit import machine
-from audit.asked.plan import Cell, Recording
-from audit.cluster import assigning
 from audit.cluster.jobs import Job, Outcome
-from audit.stimuli.drawing import Drawn
+from audit.planning import assigning
+from audit.planning.drawing import Drawn
+from audit.planning.plan import Cell, Recording
 from audit.storage.records import DumpRecord, NewDump
 from audit.storage.store import Store
 from audit.tools import Tools

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from audit.asked.stimulus_spec import BankSpec
-from audit.dumps.answers import CellAnswer
 from audit.errors import UsageError
-from audit.stimuli import bank, starts
-from audit.stimuli.bank import COVERAGE, SHARES, SOURCES, BankRequest, Coverage
+from audit.planning import banks
+from audit.planning.banks import BankRequest
+from audit.processes.answers import CellAnswer
+from audit.stimuli import starts
+from audit.stimuli.bank import COVERAGE, SHARES, SOURCES, Coverage
 from audit.stimuli.layout import Layout
 from audit.stimuli.starts import Undrawable
 from audit.stimuli.stimulus import Batch, unpacked
@@ -81,7 +83,7 @@ def test_a_coverage_comes_back_from_json() -> None:
 
 
 def asked(tmp_path: Path, layout: Layout = LAYOUT, **values: Any) -> BankRequest:
-    return bank.request(BankSpec.model_validate(values), batch(8, 5), layout, tmp_path)
+    return banks.request(BankSpec.model_validate(values), batch(8, 5), layout, tmp_path)
 
 
 def test_a_request_holds_all_that_the_release_may_not_draw(tmp_path: Path) -> None:
@@ -125,7 +127,7 @@ def test_a_bank_counts_its_sources_and_what_acts(tmp_path: Path) -> None:
     given = answer(
         [[0.1, -3.0], [0.2, 1.0], [0.3, 0.0]], [0, 1, 3], [[1, 0], [1, 0], [0, 0]], ["contact", "terminates"]
     )
-    made = bank.of_answer(given, asked(tmp_path), LAYOUT)
+    made = banks.of_answer(given, asked(tmp_path), LAYOUT)
     assert made.coverage == Coverage(
         sources={"given": 1, "visited": 1, "sought": 1}, features={"contact": 2, "terminates": 0}, fastest=3.0
     )
@@ -137,7 +139,7 @@ def test_a_bank_counts_its_sources_and_what_acts(tmp_path: Path) -> None:
 
 def test_quaternions_of_a_bank_have_a_norm_of_one(tmp_path: Path) -> None:
     given = answer([[0.0, 0.3, 0.4, 0.1, 0.2, 5.0]], [1], [[0]], ["terminates"])
-    made = bank.of_answer(given, BankRequest(payload=b"", actions=np.zeros(1)), ROLLING)
+    made = banks.of_answer(given, BankRequest(payload=b"", actions=np.zeros(1)), ROLLING)
     w, x, y, z = made.states[0, 1:5]
     assert np.sqrt(w**2 + x**2 + y**2 + z**2) == 1
     assert given.arrays["states"][0, 1] == 0.3, "the answer stays as it was"
@@ -145,7 +147,7 @@ def test_quaternions_of_a_bank_have_a_norm_of_one(tmp_path: Path) -> None:
 
 def test_without_a_bank_the_starts_of_trajectories_are_forced_with_their_first_actions() -> None:
     horizon = Batch(starts=np.array([[1.0, -7.0], [2.0, 3.0]]), actions=np.array([[5, 6], [7, 8]]))
-    made = bank.of_starts(horizon, LAYOUT)
+    made = banks.of_starts(horizon, LAYOUT)
     assert made.batch.starts.tobytes() == horizon.starts.tobytes()
     assert made.batch.actions.tolist() == [[5], [7]]
     assert made.coverage == Coverage(sources={"given": 2}, features=None, fastest=7.0)

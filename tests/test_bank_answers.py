@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit.dumps import answers
-from audit.dumps.answer_file import DamagedAnswer
-from audit.dumps.answers import CellAnswer
+from audit.processes import answers
+from audit.processes.answer_file import DamagedAnswer
+from audit.processes.answers import CellAnswer
 from tests.written_answers import write
 
 

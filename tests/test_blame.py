@@ -11,9 +11,8 @@ from typing import Any, cast
 
 import pytest
 
-from audit.asked import adhoc
 from audit.errors import UsageError
-from audit.explanations import blaming
+from audit.explanations import adhoc, blaming
 from audit.explanations.blaming import Move
 from audit.explanations.session import Quiet, Session, Shown
 from audit.installing.interpreters import Interpreter

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from audit import folders
-from audit.dumps import confinement, protections
-from audit.dumps.confinement import LAUNCHER, Bounds
-from audit.dumps.protections import Protection
+from audit.confining import confinement, protections
+from audit.confining.confinement import LAUNCHER, Bounds
+from audit.confining.protections import Protection
 from tests.conftest import running, wait_until
 
 PYTHON = Path(sys.executable)
@@ -110,7 +110,7 @@ def test_the_command_ends_when_the_orchestrator_does(folder: Path) -> None:
     script = f"""
 import sys, subprocess, pathlib
 sys.path.insert(0, {str(LAUNCHER.parent.parent)!r})
-from audit.dumps import confinement
+from audit.confining import confinement
 folder = pathlib.Path({str(folder)!r})
 bounds = confinement.Bounds(folder=folder, cpu_seconds=60)
 child = confinement.start(["/bin/sleep", "600"], bounds, environment={{}}, output=subprocess.DEVNULL)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from audit.comparisons import controls
 from audit.comparisons.controls import PLANTED
 from audit.dumps.dumping import Dumped
-from audit.stimuli.drawing import Drawn
+from audit.planning.drawing import Drawn
 from audit.stimuli.stimulus import unpacked
 from audit.storage.records import DumpRecord, RunCell
 from audit.storage.store import Store

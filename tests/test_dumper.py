@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit.dumps.dumper_request import DUMPER, PROTOCOL
 from audit.installing import interpreters
+from audit.processes.dumper_request import DUMPER, PROTOCOL
 from audit.stimuli import stimulus
 from dumper import record, registered, serve, worlds
 from dumper.worlds import Unavailable, World

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from audit.asked import plan, releases
+from audit import run_rows
 from audit.asked.environment_rows import EnvironmentRow
-from audit.asked.plan import Cell, Recording
 from audit.asked.stimulus_spec import StimulusSpec
 from audit.errors import MatrixError
-from audit.installing import index
+from audit.installing import index, listing
 from audit.installing.venvs import Recipe
 from audit.laws import law_lines
+from audit.planning import plan
+from audit.planning.plan import Cell, Recording
 from audit.stimuli import starts, stimulus
-from audit.storage import runs
 from audit.storage.store import Store
 from tests.conftest import Finished, Program, rows, write_matrix
 from tests.planned_cells import LAYOUT, batch, planned
@@ -101,13 +101,13 @@ def test_a_request_tells_its_edits_in_words(tmp_path: Path, monkeypatch: pytest.
     text = with_edits("{LINK_MASS_2: 1.3, kind: nips}").replace(
         "environments:", '  - {package: six, versions: ">=1", edits: {g: 1}}\nenvironments:'
     )
-    requests = releases.expand(read(tmp_path, text))
+    requests = listing.expand(read(tmp_path, text))
     assert [each.text for each in requests] == [
         "gymnasium==1.0.0, with LINK_MASS_2 = 1.3, kind = nips",
         "six==1.0, with g = 1",
         "six==1.1, with g = 1",
     ]
-    assert [row.requires for row in runs.release_rows(requests, {}, [])] == [each.text for each in requests]
+    assert [row.requires for row in run_rows.release_rows(requests, {}, [])] == [each.text for each in requests]
 
 
 def cell(environment: dict[str, Any] | None = None, release: dict[str, Any] | None = None) -> Cell:

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from audit.asked.stimulus_spec import BankSpec
-from audit.stimuli import bank as audit_bank
+from audit.planning import banks
 from audit.stimuli.bank import SOURCES
 from audit.stimuli.layout import Layout
 from audit.stimuli.stimulus import unpacked
@@ -72,7 +72,7 @@ class Track(World):  # type: ignore[misc]  # the dumper is not typed
 
 def request(**values: Any) -> dict[str, NDArray[Any]]:
     layout = Layout.from_json(Track().layout())
-    asked = audit_bank.request(BankSpec.model_validate({"states": 64, **values}), batch(8, 5), layout, Path())
+    asked = banks.request(BankSpec.model_validate({"states": 64, **values}), batch(8, 5), layout, Path())
     return unpacked(asked.payload)
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from audit.asked import matrix_file, yaml_lines, yaml_models
-from audit.dumps.answer_file import DamagedAnswer
-from audit.dumps.answers import CellAnswer
 from audit.errors import MatrixError, UsageError
+from audit.processes.answer_file import DamagedAnswer
+from audit.processes.answers import CellAnswer
 from audit.storage.store import Store
 from tests import fuzzed_answers, fuzzed_matrices
 from tests.fuzz import LEAST, fuzz, within

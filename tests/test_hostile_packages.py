@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from audit.dumps import protections
+from audit.confining import protections
 from audit.installing import uv
 from tests import hostile
 from tests.conftest import PINS, SPRING, Finished, Program, dumpers, release, rows, write_matrix

@@ -93,7 +93,7 @@ def test_a_node_that_has_only_ray_can_start_a_worker() -> None:
 def test_all_that_a_worker_imports_is_installed_on_a_node() -> None:
     """Of what is neither the standard library's nor ours, when the jobs' modules are imported."""
     script = (
-        "import sys, audit.dumps.dumper_process, audit.cluster.workers; "
+        "import sys, audit.processes.dumper_process, audit.cluster.workers; "
         "print(*{name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names))"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True)
@@ -109,6 +109,37 @@ def required_by(distribution: str) -> set[str]:
     found = filter(None, map(Requirement, importlib.metadata.requires(distribution) or ()))
     names = {each.name for each in found if each.marker is None or each.marker.evaluate({"extra": ""})}
     return {name.replace("-", "_") for name in names}
+
+
+ROOMS = [
+    *("errors", "failures", "digests", "folders", "machine"),
+    *("confining", "asked", "installing", "cluster", "stimuli", "processes", "storage", "tools", "planning", "dumps"),
+    *("comparisons", "run_rows", "laws", "explanations", "pipeline", "reproducing", "reports"),
+    *("nights", "console", "doctor", "verbs", "cli", "guard", "__main__"),
+]
+"""Rooms and single files of the orchestrator. Each may import those before it: data goes in one direction."""
+
+
+def test_rooms_import_only_those_below_them() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sources("audit")
+        for name in rooms_imported(path)
+        if ROOMS.index(name) > ROOMS.index(room(path)) and (room(path), name) != ("cli", "guard")  # it tells its code
+    ]
+    assert wrong == []
+
+
+def room(path: Path) -> str:
+    first = path.relative_to(ROOT / "audit").parts[0].removesuffix(".py")
+    return first if first != "__init__" else ROOMS[0]
+
+
+def rooms_imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "audit":
+            named = (node.module or "").split(".")[1:2] or [alias.name for alias in node.names]
+            yield from (name for name in named if not name.startswith("__version"))
 
 
 def test_the_demonstration_is_not_made_of_the_harness() -> None:

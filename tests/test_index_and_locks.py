@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from audit.asked import matrix_file, releases
+from audit.asked import matrix_file
 from audit.asked.release_rows import GeneratedRow
 from audit.asked.releases import ReleaseRequest
 from audit.errors import MatrixError
 from audit.failures import Failure
-from audit.installing import index, locks
+from audit.installing import index, listing, locks
 from audit.installing.interpreters import Interpreter
 from audit.installing.locks import Lock, Release
 from tests.asked_releases import DAY, HERE, files, request, resolved
@@ -121,7 +121,7 @@ def test_rows_are_written_out_in_version_order(tmp_path: Path) -> None:
         '  - {id: own, requires: [six], exclude-newer: 2021-01-01, python: "3.12"}\n'
         "environments: [{id: E}]\n"
     )
-    first, second, own = releases.expand(matrix_file.read(path))
+    first, second, own = listing.expand(matrix_file.read(path))
     assert (first.id, second.id) == ("six-1.15.0", "six-1.16.0")
     assert first == ReleaseRequest(
         id="six-1.15.0",
@@ -143,14 +143,14 @@ def test_a_row_without_versions_and_a_selector_without_releases_name_their_lines
     )
     path.write_text(text)
     with pytest.raises(MatrixError) as caught:
-        releases.expand(matrix_file.read(path))
+        listing.expand(matrix_file.read(path))
     assert caught.value.problems == (
         "environments[0].releases[0], line 9: 'six-1.15.0' matches no release",
         "pairs.against, line 10: 'six-2' is not the id of a release",
     )
     path.write_text(text.replace(">=1.16,<2", ">=99"))
     with pytest.raises(MatrixError, match=r"releases\[0\]\.versions, line 6: the index has no six in >=99"):
-        releases.expand(matrix_file.read(path))
+        listing.expand(matrix_file.read(path))
 
 
 # Locks

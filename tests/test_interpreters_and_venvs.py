@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from audit.dumps import confinement
-from audit.dumps.dumper_child import DumperChild
+from audit.confining import confinement
 from audit.failures import Failure
-from audit.installing import building, interpreters, locks, venvs
+from audit.installing import interpreters, locks, venvs
 from audit.installing.interpreters import Interpreter
 from audit.installing.locks import Lock
 from audit.installing.venvs import Recipe
+from audit.planning import building
+from audit.processes.dumper_child import DumperChild
 from tests.asked_releases import request, resolved
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -189,7 +190,7 @@ def test_where_nothing_can_be_confined_the_machine_is_at_fault_and_what_was_buil
     launcher = tmp_path / "launcher.py"
     launcher.write_text("raise SystemExit('out of order')", encoding="utf-8")
     with monkeypatch.context() as broken:
-        broken.setattr("audit.dumps.confinement.LAUNCHER", launcher)
+        broken.setattr("audit.confining.confinement.LAUNCHER", launcher)
         assert not venvs.ready(recipe)
         failure = venvs.ensure(recipe, "r")
         assert failure is not None

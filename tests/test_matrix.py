@@ -18,7 +18,7 @@ from audit.asked.matrix_file import SHIPPED
 from audit.asked.release_rows import ExplicitRow, GeneratedRow
 from audit.asked.stimulus_spec import BoundedStart, NearStart
 from audit.errors import EXIT_USAGE, MatrixError, UsageError
-from audit.installing import index
+from audit.installing import index, listing
 from tests.written_matrices import SMALLEST, outcome, plain, read, written
 
 MATRICES = matrix_file.shipped()
@@ -88,7 +88,7 @@ def test_the_schema_and_the_code_refuse_the_same(broken: dict[str, Any]) -> None
 
 def test_the_paper_has_17_releases_11_environments_and_350_pairs() -> None:
     file = matrix_file.read(SHIPPED / "paper.yaml")
-    requests = releases.expand(file)
+    requests = listing.expand(file)
     pairs = [
         pair
         for environment in file.matrix.environments
@@ -341,7 +341,7 @@ def test_an_unknown_matrix_is_answered_with_those_there_are() -> None:
 def test_what_may_be_built_from_source(tmp_path: Path, written_as: str, meant: tuple[str, ...]) -> None:
     line = '  - {id: r, requires: ["a==1"]' + (f", {written_as}" if written_as else "") + "}\n"
     file = read(tmp_path, f"name: m\npython: '3.11'\nreleases:\n{line}environments: [{{id: E}}]\n{_STIMULUS}")
-    assert releases.expand(file)[0].source == meant
+    assert listing.expand(file)[0].source == meant
 
 
 @pytest.mark.parametrize("wrong", ["yes please", "1", "{gym: true}", '["gym==1"]'])

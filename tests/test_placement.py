@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.cluster.assigning import spread
 from audit.cluster.jobs import Needs
 from audit.cluster.placement import LOST_IN_ALL, LOST_ON_ONE_NODE, Node, Placement
+from audit.planning.assigning import spread
 
 CLASSES = ("old", "new")
 VENVS = ("a", "b", "c", "d", "e")

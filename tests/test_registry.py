@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from audit.dumps import answers
-from audit.dumps.answer_file import DamagedAnswer
+from audit.processes import answers
+from audit.processes.answer_file import DamagedAnswer
 from dumper import serve, worlds
 from tests.written_answers import write
 

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from analysis import yardstick
 from analysis.yardstick import Forced
-from audit.asked import plan
 from audit.asked.attachments import Attachment
 from audit.asked.environment_rows import EnvironmentRow
 from audit.asked.releases import ReleaseRequest
-from audit.dumps.answers import CellAnswer
 from audit.explanations import reproducer, reproducer_case, reproducer_issue
 from audit.explanations.reproducer_case import Case, Outcome, Side, Step
 from audit.installing import locks, uv
 from audit.installing.locks import Release
+from audit.planning import plan
+from audit.processes.answers import CellAnswer
 from audit.stimuli import stimulus
 from audit.stimuli.stimulus import Batch
 from tests.reproducer_cases import row

@@ -13,11 +13,10 @@ import pytest
 
 from analysis.paper.experiment import Experiment, Figure, Recordings, Rule, ShippedExperiment
 from analysis.paper.experiments import EXPERIMENTS, SHIPPED
-from audit import cli
+from audit import cli, reproducing
 from audit.cluster.jobs import Job, Outcome
 from audit.errors import AuditError, UsageError
-from audit.laws import reproducing
-from audit.laws.reproducing import PartJob, StoredRecordings
+from audit.reproducing import PartJob, StoredRecordings
 from audit.storage.store import Store
 from audit.tools import Tools
 from tests.conftest import SPRING, Program, release, rows, write_matrix

@@ -16,12 +16,14 @@ from audit.asked.release_rows import GeneratedRow
 from audit.asked.releases import ReleaseRequest
 from audit.asked.stimulus_spec import BankSpec
 from audit.errors import UsageError
+from audit.explanations import remembered_states
+from audit.explanations.resolving import Resolver
 from audit.failures import Failure
 from audit.installing import index, locks
 from audit.installing.interpreters import Interpreter
 from audit.installing.locks import Lock, Release
-from audit.installing.resolving import Resolver
-from audit.stimuli import drawing, remembered_states, stimulus
+from audit.planning import drawing
+from audit.stimuli import stimulus
 from audit.storage.store import Store
 from tests import stored_runs
 from tests.asked_releases import HERE, request

@@ -12,13 +12,13 @@ import pytest
 
 from audit import folders
 from audit.cluster import crew
-from audit.dumps import dumper_process, dumper_request
-from audit.dumps.dumper_process import DumpJob
-from audit.dumps.dumper_request import CellTask
 from audit.failures import Failure
 from audit.installing import venvs
 from audit.installing.locks import Lock
 from audit.installing.venvs import Recipe
+from audit.processes import dumper_process, dumper_request
+from audit.processes.dumper_process import DumpJob
+from audit.processes.dumper_request import CellTask
 from tests import tinysim
 
 pytestmark = pytest.mark.usefixtures("own_cache")

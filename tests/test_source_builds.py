@@ -13,7 +13,7 @@ import pytest
 
 from audit import folders
 from audit.asked.releases import ReleaseRequest
-from audit.dumps import protections
+from audit.confining import protections
 from audit.failures import Failure
 from audit.installing import locks, uv_turns, venvs
 from audit.installing.locks import Release

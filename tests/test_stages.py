@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from audit.dumps import answers
-from audit.dumps.answer_file import DamagedAnswer
-from audit.dumps.answers import CellAnswer
+from audit.processes import answers
+from audit.processes.answer_file import DamagedAnswer
+from audit.processes.answers import CellAnswer
 from audit.stimuli import stimulus
 from dumper import anatomy, quantities, registered, serve, stages, substeps, worlds
 from dumper.record import Incomparable

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from audit.asked import plan
 from audit.asked.attachments import Attachment
 from audit.asked.environment_rows import EnvironmentRow
-from audit.asked.plan import Cell, Recording
 from audit.asked.releases import ReleaseRequest
-from audit.dumps import dumper_process
-from audit.dumps.answers import CellAnswer
-from audit.dumps.dumper_request import CellTask
 from audit.installing import locks, venvs
 from audit.installing.locks import Release
 from audit.installing.venvs import Recipe
+from audit.planning import plan
+from audit.planning.plan import Cell, Recording
+from audit.processes import dumper_process
+from audit.processes.answers import CellAnswer
+from audit.processes.dumper_request import CellTask
 from audit.stimuli import stimulus
 from audit.stimuli.stimulus import Batch
 

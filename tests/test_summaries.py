@@ -10,10 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from audit.errors import UsageError
-from audit.nights.standings import NotAudited
 from audit.reports.summaries import as_json, junit, markdown, plain
 from audit.reports.summaries.outputs import Outputs
-from audit.reports.summaries.value import AuditSummary
+from audit.reports.summaries.value import AuditSummary, NotAudited
 from audit.storage.records import NightChange
 from tests.conftest import SPRING, Program, release, write_matrix
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from audit.errors import IndexUnreachable, ToolMissing
-from audit.failures import Failure, readable, uv_failure
+from audit.failures import Failure, readable
 from audit.installing import uv
 from audit.installing.uv import Answer
 
@@ -92,7 +92,7 @@ def test_an_index_that_does_not_answer_is_unreachable() -> None:
     assert "127.0.0.1:9" in answer.reason
     with pytest.raises(IndexUnreachable, match=r"cannot be reached: .*Check the network"):
         uv.require_index(answer)
-    failure = uv_failure("r", "resolve", "unresolved", answer, 0.5)
+    failure = answer.failure("r", "resolve", "unresolved", 0.5)
     assert (failure.status, failure.is_infrastructure) == ("unreachable", True)
 
 
@@ -132,13 +132,13 @@ def test_what_a_build_says_is_not_what_uv_says(stream: str, said: str) -> None:
     errors = f"error: Failed to build `x==1.0`\n  cause: The build backend returned an error\n\n[{stream}]\n{said}\n"
     answer = Answer(ok=False, output="", errors=errors, exit_code=1)
     assert (answer.unreachable, answer.full_disk, answer.unsatisfiable) == (False, False, False)
-    assert uv_failure("r", "build", "unbuilt", answer, 0.0).status == "unbuilt"
+    assert answer.failure("r", "build", "unbuilt", 0.0).status == "unbuilt"
 
 
 def test_a_full_disk_is_the_machines_fault() -> None:
     answer = failed("error: failed to write\n  cause: No space left on device (os error 28)\n")
     assert answer.full_disk
-    failure = uv_failure("r", "build", "unbuilt", answer, 1.5)
+    failure = answer.failure("r", "build", "unbuilt", 1.5)
     assert failure == Failure(
         subject="r",
         stage="build",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.dumps import answers
-from audit.dumps.answers import CellAnswer
+from audit.processes import answers
+from audit.processes.answers import CellAnswer
 from audit.stimuli.stimulus import Stimulus
 from dumper import answers as dumper_answers
 

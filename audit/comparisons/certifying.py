@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from analysis import growth
 from analysis.growth import Certificate, Growth
 from audit.asked.matrix import Matrix
-from audit.asked.plan import Cell, Recording
 from audit.comparisons import comparing
 from audit.comparisons.comparing import Pair
+from audit.planning.drawing import Drawn
+from audit.planning.plan import Cell, Recording
 from audit.stimuli import stimulus
-from audit.stimuli.drawing import Drawn
 from audit.storage.records import CertificateRecord, RunCell
 from audit.storage.store import Store
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from analysis import yardstick
 from analysis.yardstick import THRESHOLD, Forced
-from audit.asked.plan import Cell, Recording
 from audit.comparisons import comparing
 from audit.comparisons.comparing import Pair
-from audit.dumps.dumper_request import Plant
 from audit.dumps.dumping import Dumped
+from audit.planning.drawing import Drawn
+from audit.planning.plan import Cell, Recording
+from audit.processes.dumper_request import Plant
 from audit.stimuli import stimulus
-from audit.stimuli.drawing import Drawn
 from audit.stimuli.stimulus import Batch
 from audit.storage.records import RunCell, StoredArray
 from audit.storage.store import Store

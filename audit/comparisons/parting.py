@@ -15,11 +15,11 @@ import numpy as np
 
 from analysis import growth
 from analysis.verdicts import Evidence, Judgement, Verdict
-from audit.asked.plan import Cell, Recording
 from audit.comparisons import comparing
 from audit.comparisons.certifying import Explained
+from audit.planning.drawing import Drawn
+from audit.planning.plan import Cell, Recording
 from audit.stimuli import stimulus
-from audit.stimuli.drawing import Drawn
 from audit.stimuli.stimulus import Batch
 from audit.storage.records import RunCell
 from audit.storage.store import Store

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from audit.asked.matrix import Matrix
-from audit.asked.plan import Cell, Recording
 from audit.comparisons import certifying, comparing, controls, parting
 from audit.comparisons.certifying import Amplified, Explained
 from audit.comparisons.parting import Parted
 from audit.dumps import dumping
 from audit.dumps.dumping import Dumped, Dumps
 from audit.failures import Failure
-from audit.stimuli.drawing import Drawn
+from audit.planning.drawing import Drawn
+from audit.planning.plan import Cell, Recording
 from audit.storage.records import RunCell, RunRecord
 from audit.tools import Tools
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analysis.yardstick import THRESHOLD
-from audit import pipeline
-from audit.asked import attachments, plan
+from audit.asked import attachments
 from audit.asked.matrix_file import MatrixFile
-from audit.asked.plan import Recording
-from audit.cluster import assigning
 from audit.comparisons import controls
 from audit.dumps import dumping
-from audit.stimuli import drawing, probing
+from audit.planning import assigning, drawing, plan, probing, releasing
+from audit.planning.plan import Recording
 from audit.storage.records import SensitivityRecord, now
 from audit.tools import Tools
 
@@ -50,8 +48,8 @@ class Sensitivity:
 
 def measure(file: MatrixFile, tools: Tools) -> list[Sensitivity]:
     """Plant faults of every magnitude in the baseline of every environment that can be forced."""
-    requests = pipeline.expand(file, tools.reporter)
-    resolved, _ = pipeline.resolve(requests, tools.reporter)
+    requests = releasing.expand(file, tools.reporter)
+    resolved, _ = releasing.resolve(requests, tools.reporter)
     cells = plan.cells(file.matrix, requests, resolved, attachments.read(file))
     layouts = probing.probe(cells, file.matrix.baseline, tools)
     drawn = drawing.draw(file, cells, layouts.known, tools).drawn

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 from analysis import yardstick
 from analysis.yardstick import Forced
-from audit.asked import plan
-from audit.asked.plan import Recording
 from audit.digests import digest
-from audit.dumps.answers import CellAnswer
-from audit.dumps.dumper_process import CellOutcome
 from audit.dumps.keeping import Keeper
 from audit.failures import Failure
-from audit.installing import building
+from audit.planning import building, plan
+from audit.planning.plan import Recording
+from audit.processes.answers import CellAnswer
+from audit.processes.dumper_process import CellOutcome
 from audit.stimuli.stimulus import Stimulus
 from audit.storage.records import DumpRecord, NewDump, StoredArray
 from audit.storage.store import Store

@@ -17,9 +17,9 @@ from audit.asked import releases
 from audit.asked.release_rows import GeneratedRow
 from audit.asked.releases import ReleaseRequest
 from audit.errors import UsageError
+from audit.explanations.resolving import Resolver
 from audit.explanations.session import Session, Shown
 from audit.failures import Failure
-from audit.installing.resolving import Resolver
 from audit.tools import Reporter
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from audit.asked import plan
-from audit.asked.plan import Cell
 from audit.digests import digest
-from audit.dumps.answers import CellAnswer
-from audit.dumps.dumper_request import CellTask
 from audit.failures import Failure
-from audit.installing import building
+from audit.planning import building, plan
+from audit.planning.plan import Cell
+from audit.processes.answers import CellAnswer
+from audit.processes.dumper_request import CellTask
 from audit.storage.records import Examination
 from audit.tools import Tools
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from analysis import anatomy, columns, stages
 from analysis.anatomy import Anatomy, ConstantDifference
 from analysis.stages import Difference, Staged
-from audit.asked.plan import Cell
 from audit.comparisons.parting import RUN_UP
 from audit.digests import digest
 from audit.explanations import examining
 from audit.explanations.examining import ANATOMY, STAGES, Question
+from audit.planning.plan import Cell
 from audit.stimuli import stimulus
 from audit.stimuli.stimulus import Batch
 from audit.storage.records import Examination, ExplanationRecord

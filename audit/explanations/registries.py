@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from audit.asked import adhoc, plan, releases
 from audit.errors import UsageError
-from audit.explanations import examining
+from audit.explanations import adhoc, examining
 from audit.explanations.examining import Question
-from audit.installing.resolving import Resolver
+from audit.explanations.resolving import Resolver
+from audit.installing import listing
+from audit.planning import plan
 from audit.tools import Tools
 
 REGISTRY = "registry"
@@ -27,7 +28,7 @@ def shared(
         UsageError: where a release cannot be asked, or they have none in common.
     """
     file = adhoc.matrix(REGISTRY, rows, [{"id": REGISTRY}], python, source=source)
-    found_releases = Resolver(tools.store).ends(releases.expand(file))
+    found_releases = Resolver(tools.store).ends(listing.expand(file))
     cells = [plan.Cell(release=each, environment=file.matrix.environments[0], position=0) for each in found_releases]
     questions = [Question(cell=cell, task=REGISTRY) for cell in cells]
     answers = examining.examine(questions, tools)

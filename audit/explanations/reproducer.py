@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from audit import folders
-from audit.asked import plan
 from audit.asked.attachments import Attachment
 from audit.digests import digest
 from audit.explanations.reproducer_case import (
@@ -27,6 +26,7 @@ from audit.explanations.reproducer_case import (
 )
 from audit.explanations.reproducer_issue import issue
 from audit.explanations.reproducer_script import ADAPTER, SCENE_FOLDER, SEED, arguments_of, has_files, script
+from audit.planning import plan
 
 ISSUE, CASE = "ISSUE.md", "case.json"
 WHY_NOT = "NO-SCRIPT.txt"

@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from audit.asked import plan
 from audit.explanations import reproducer_templates as templates
 from audit.explanations.reproducer_case import Case, Side, edited_apart
+from audit.planning import plan
 
 IN_FILE = "@"
 """In the name of an edit of a model's file, as in ``dumper/worlds.py``."""

@@ -14,7 +14,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from audit.asked import plan
 from audit.asked.attachments import Attachment
 from audit.asked.environment_rows import EnvironmentRow
 from audit.explanations import reproducer_edits as edits
@@ -31,6 +30,7 @@ from audit.explanations.reproducer_case import (
     minor,
     moved,
 )
+from audit.planning import plan
 
 SEED = 0
 """As in the dumper: a state is imposed after a reset from this seed."""

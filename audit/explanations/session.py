@@ -11,19 +11,21 @@ from dataclasses import dataclass, replace
 
 from analysis.verdicts import Judgement, Verdict
 from audit import machine
-from audit.asked import attachments, plan, releases
+from audit.asked import attachments
 from audit.asked.matrix_file import MatrixFile
-from audit.asked.plan import Cell, Recording
 from audit.asked.releases import ReleaseRequest
 from audit.cluster.jobs import Job, Outcome
 from audit.comparisons import comparing
 from audit.dumps import dumping
 from audit.errors import AuditError, IndexUnreachable, UsageError
+from audit.explanations import remembered_states
+from audit.explanations.resolving import Resolver
 from audit.failures import Failure
+from audit.installing import listing
 from audit.installing.locks import Release
-from audit.installing.resolving import Resolver
-from audit.stimuli import drawing, probing, remembered_states
-from audit.stimuli.drawing import Drawn
+from audit.planning import drawing, plan, probing
+from audit.planning.drawing import Drawn
+from audit.planning.plan import Cell, Recording
 from audit.tools import Tools
 
 
@@ -83,7 +85,7 @@ class Session:
         self._environment = file.matrix.environments[0]
         self._known: dict[str, Shown | Failure] = {}
         self._judged: dict[tuple[str, str], Judgement] = {}
-        self.reference = resolver.required(releases.expand(file)[0])
+        self.reference = resolver.required(listing.expand(file)[0])
         self.drawn = self._remembered(self._draw(), other)
 
     def cell(self, release: Release) -> Cell:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.yardstick import THRESHOLD
-from audit.asked.plan import Cell
 from audit.comparisons import comparing
 from audit.explanations import reproducer
 from audit.explanations.reproducer_case import CannotReproduce, Case, Outcome, Reset, Side, Step
 from audit.explanations.telling import StoredPair
+from audit.planning.plan import Cell
 from audit.storage.store import Store
 
 FOLDER = "reproducers"

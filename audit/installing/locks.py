@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from audit import folders
 from audit.asked.releases import ReleaseRequest
 from audit.digests import digest
-from audit.failures import Failure, uv_failure
+from audit.failures import Failure
 from audit.installing import index, interpreters, source_builds
 from audit.installing.interpreters import Interpreter
 
@@ -84,7 +84,7 @@ def resolve(request: ReleaseRequest) -> Release | Failure:
             given="\n".join(request.requires) + "\n",
         )  # fmt: skip
     if not answer.ok:
-        return uv_failure(request.id, "resolve", "unresolved", answer, time.monotonic() - began)
+        return answer.failure(request.id, "resolve", "unresolved", time.monotonic() - began)
     memory = _memory(request, interpreter)
     if memory is not None:
         folders.write_whole(memory, answer.output.encode())

@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from audit.digests import digest
 from audit.errors import IndexUnreachable, ToolMissing
+from audit.failures import Failure, readable
 
 TIMEOUT_SECONDS = 1800
 """For one call: building a large source distribution on a slow machine is the longest thing uv is asked to do."""
@@ -45,6 +46,22 @@ class Answer:
     exit_code: int
     launched: bool = True
     """Whether uv was reached; where it is confined, the launcher in front of it may fail."""
+
+    def failure(self, subject: str, stage: str, status: str, seconds: float) -> Failure:
+        """The call as a failure of a release. What is not the packages' fault has a status of its own."""
+        if not self.launched:
+            status = "no-sandbox"
+        elif self.unreachable or self.full_disk:
+            status = "unreachable" if self.unreachable else "disk-full"
+        return Failure(
+            subject=subject,
+            stage=stage,
+            status=status,
+            reason=readable(self.reason),
+            exit_code=self.exit_code,
+            stderr_tail=readable(self.errors),
+            seconds=seconds,
+        )
 
     @property
     def reason(self) -> str:

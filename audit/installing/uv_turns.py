@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from audit import folders
-from audit.dumps import confinement
-from audit.dumps.confinement import LARGEST_BUILT_FILE_BYTES, LAUNCHER, Bounds
+from audit.confining import confinement
+from audit.confining.confinement import LARGEST_BUILT_FILE_BYTES, LAUNCHER, Bounds
 from audit.installing import uv
 from audit.installing.uv import Answer
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from audit import folders
-from audit.dumps import confinement
-from audit.dumps.confinement import Bounds, NoSandbox
-from audit.failures import Failure, readable, uv_failure
+from audit.confining import confinement
+from audit.confining.confinement import Bounds, NoSandbox
+from audit.failures import Failure, readable
 from audit.installing import interpreters, source_builds, uv
 
 if TYPE_CHECKING:  # a recipe travels to nodes that resolve nothing, and have nothing to read a matrix with
@@ -127,7 +127,7 @@ def _build(recipe: Recipe, subject: str, began: float) -> Failure | None:
             source=recipe.source, python=recipe.executable, writable=[recipe.folder],
         )  # fmt: skip
     if not made.ok:
-        return uv_failure(subject, "build", "unbuilt", made, time.monotonic() - began)
+        return made.failure(subject, "build", "unbuilt", time.monotonic() - began)
     if _link(recipe.executable) != linked:  # what is around the one that it links to may be read
         reason = "it puts something else in the place of its Python"
         return Failure(subject=subject, stage="build", status="unbuilt", reason=reason)

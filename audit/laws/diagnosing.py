@@ -18,14 +18,14 @@ from analysis.algebra import diagnosis, screening
 from analysis.algebra.attribution import Attribution
 from analysis.algebra.errors import BadData
 from analysis.algebra.screening import Screen
-from audit.asked.plan import Cell, Recording
 from audit.comparisons import comparing
 from audit.digests import digest
 from audit.dumps import dumping
 from audit.failures import Failure
 from audit.laws.reference_file import ReferenceFile, Setting
+from audit.planning.drawing import Drawn
+from audit.planning.plan import Cell, Recording
 from audit.stimuli import starts, stimulus
-from audit.stimuli.drawing import Drawn
 from audit.stimuli.starts import Undrawable
 from audit.storage.records import AttributionRecord, RunCell, RunRecord, ScreeningRecord
 from audit.storage.store import Store

@@ -22,7 +22,8 @@ from audit.installing import index, locks
 from audit.installing.index import Sighting
 from audit.installing.locks import Lock, Release
 from audit.nights import watched
-from audit.nights.watched import Watch, Watched
+from audit.nights.watched import Watch
+from audit.storage.watched_release import Watched
 from audit.tools import at_once
 
 YANKS_LOOKED_AT = 3

@@ -27,11 +27,13 @@ from audit.nights import news, standings
 from audit.nights.news import Known, Look
 from audit.nights.standings import Met, Question
 from audit.nights.waivers import Waivers
-from audit.nights.watched import Watched
-from audit.pipeline import Asked, AuditResult
+from audit.pipeline import AuditResult
+from audit.planning import releasing
+from audit.planning.releasing import ResolvedReleases
 from audit.reports.summaries import plain
 from audit.reports.summaries.value import AuditSummary
 from audit.storage.records import NightRecord
+from audit.storage.watched_release import Watched
 from audit.tools import Tools
 
 
@@ -158,7 +160,7 @@ def _audit(
     return summary, [each for each in found.due if not _is_unfinished(each.id, result.failures)]
 
 
-def _resolve(matrix: str, found: _Found, tools: Tools) -> Asked:
+def _resolve(matrix: str, found: _Found, tools: Tools) -> ResolvedReleases:
     """Every release with the lock that it was given once, and with tonight's where it has none yet."""
     releases, texts = found.look.releases, found.known.locks
     frozen = {
@@ -171,11 +173,11 @@ def _resolve(matrix: str, found: _Found, tools: Tools) -> Asked:
         if each.lock_digest is not None
     }
     requests = tuple(each.request for each in releases)
-    fresh, unresolved = pipeline.resolve([each for each in requests if each.id not in frozen], tools.reporter)
+    fresh, unresolved = releasing.resolve([each for each in requests if each.id not in frozen], tools.reporter)
     tools.store.put_locks({each.lock.digest: (each.lock.text, each.lock.packages) for each in fresh.values()})
     given = [replace(each, lock_digest=fresh[each.id].lock.digest) if each.id in fresh else each for each in releases]
     tools.store.nights.keep(matrix, given)
-    return Asked(requests=requests, resolved={**frozen, **fresh}, unresolved=tuple(unresolved))
+    return ResolvedReleases(requests=requests, resolved={**frozen, **fresh}, unresolved=tuple(unresolved))
 
 
 def _is_unfinished(release: str, failures: Sequence[Failure]) -> bool:

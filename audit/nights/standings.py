@@ -12,20 +12,12 @@ from dataclasses import dataclass, replace
 
 from audit.comparisons import comparing
 from audit.nights.waivers import Boundary, Waivers
+from audit.reports.summaries.value import NotAudited
 from audit.storage.records import NightChange
 from audit.storage.store import Store
 
 _BREAKAGE = frozenset({"raised", "crashed", "timeout", "damaged"})
 """Statuses of a cell that its release has, but cannot run."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotAudited:
-    """A release or a cell of which nothing could be seen."""
-
-    subject: str
-    status: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

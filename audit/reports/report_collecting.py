@@ -11,8 +11,8 @@ from itertools import groupby
 from analysis.report.model import NOT_COMPARED, SIGNS, Details, Environment, Matrix, MatrixDetails, Page, Span
 from analysis.yardstick import THRESHOLD
 from audit import __version__
-from audit.asked.adhoc import DIFF
 from audit.errors import UsageError
+from audit.explanations.adhoc import DIFF
 from audit.reports import report_grid, report_lists, report_pairs
 from audit.reports.report_grid import Grid, Run
 from audit.reports.report_lists import Controls

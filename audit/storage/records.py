@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from audit.dumps.answers import CellAnswer
+from audit.processes.answers import CellAnswer
 
 
 def now() -> datetime.datetime:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Sequence
 
-from audit.nights.watched import Watched, request_of
 from audit.storage.database import Database
 from audit.storage.records import NightChange, NightRecord, now
+from audit.storage.watched_release import Watched, request_of
 
 
 class StoredNights:

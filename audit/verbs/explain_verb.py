@@ -10,18 +10,17 @@ from typing import Any
 
 import click
 
-from audit.asked import adhoc, releases
 from audit.asked.matrix_file import MatrixFile
 from audit.asked.releases import ReleaseRequest
 from audit.console import Screen
 from audit.errors import EXIT_COMPLETE, UsageError
-from audit.explanations import blaming, explaining, reproducer, showing, telling
+from audit.explanations import adhoc, blaming, explaining, reproducer, showing, telling
+from audit.explanations.resolving import Resolver
 from audit.explanations.session import Inline, Session, Shown
 from audit.explanations.telling import StoredPair, Told
 from audit.failures import Failure
-from audit.installing import changelogs
+from audit.installing import changelogs, listing
 from audit.installing.locks import Release
-from audit.installing.resolving import Resolver
 from audit.storage.store import Store
 from audit.tools import Tools
 from audit.verbs import trust_options
@@ -63,7 +62,7 @@ def explain(
         apart = adhoc.told_apart([each.row for each in named], [environment])
         asked = _Asked(environment=environment, rows=(apart[0], apart[1]), python=python, source=allow_source)
         resolver = Resolver(store, fresh=fresh)
-        requests = releases.expand(asked.file)
+        requests = listing.expand(asked.file)
         for request, each in zip(requests, named, strict=True):
             if each.lock is not None:
                 resolver.give(request, each.lock)

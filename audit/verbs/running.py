@@ -17,7 +17,8 @@ from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, EXIT_INCOMPLETE
 from audit.nights import standings, waivers
 from audit.nights.standings import Question
 from audit.nights.waivers import Waivers
-from audit.pipeline import Asked, AuditResult
+from audit.pipeline import AuditResult
+from audit.planning.releasing import ResolvedReleases
 from audit.reports import summary
 from audit.reports.summaries.outputs import Outputs
 from audit.reports.summaries.value import AuditSummary
@@ -61,7 +62,7 @@ class Wishes:
     """Whether a protection that this system lacks is a mistake."""
 
 
-def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: Asked | None = None) -> int:
+def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedReleases | None = None) -> int:
     """Audit what the matrix stands for, or what is ``asked``; print the summary, return the exit code."""
     began = time.monotonic()
     if wishes.require_sandbox:

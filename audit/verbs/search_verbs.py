@@ -8,18 +8,17 @@ from pathlib import Path
 import click
 from packaging.version import Version
 
-from audit import pipeline
-from audit.asked import adhoc, releases
 from audit.asked.matrix_file import MatrixFile
 from audit.console import Screen
 from audit.errors import EXIT_COMPLETE, UsageError
-from audit.explanations import bisecting, blaming, registries
+from audit.explanations import adhoc, bisecting, blaming, registries
 from audit.explanations.bisecting import Bisection
 from audit.explanations.blaming import Blame
+from audit.explanations.resolving import Resolver
 from audit.explanations.session import Inline, Session
-from audit.installing import changelogs
-from audit.installing.resolving import Resolver
-from audit.pipeline import Asked
+from audit.installing import changelogs, listing
+from audit.planning import releasing
+from audit.planning.releasing import ResolvedReleases
 from audit.reports.summaries import outputs
 from audit.reports.summaries.outputs import Outputs
 from audit.storage.records import BlameRecord
@@ -77,7 +76,7 @@ def bisect(
                 prereleases=prereleases, source=allow_source,
             )  # fmt: skip
             done(f"{len(versions)} versions of {package}")
-        other = bisecting.moved(releases.expand(file)[0], package, versions[-1])
+        other = bisecting.moved(listing.expand(file)[0], package, versions[-1])
         tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=300.0)
         session = Session(file, tools, resolver, other)
         search = bisecting.Search(session, package, versions, screen)
@@ -141,7 +140,7 @@ def blame(
     with Store(database) as store:
         named = [adhoc.named(store, text, environment, beside, day.date() if day else None) for text in (older, newer)]
         file = adhoc.matrix("blame", [each.row for each in named], [{"id": environment}], python, source=allow_source)
-        requests = releases.expand(file)
+        requests = listing.expand(file)
         resolver = Resolver(store, fresh=fresh)
         for request, each in zip(requests, named, strict=True):
             if each.lock is not None:
@@ -210,13 +209,13 @@ def diff(
     return running.run(file, wishes, screen, asked=_resolved(file, screen))
 
 
-def _resolved(file: MatrixFile, screen: Screen) -> Asked:
+def _resolved(file: MatrixFile, screen: Screen) -> ResolvedReleases:
     """Both releases: one that does not exist is a mistake here, and not a result.
 
     Raises:
         UsageError: where one cannot be resolved.
     """
-    asked = pipeline.ask(file, screen)
+    asked = releasing.ask(file, screen)
     for failure in asked.unresolved:
         if not failure.is_infrastructure:
             raise UsageError(f"{failure.subject} cannot be resolved: {failure.reason}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from audit.confining import protections
 from audit.console import Screen
-from audit.dumps import protections
 from audit.errors import UsageError
 
 allow_source = click.option(

@@ -5,8 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from audit.errors import EXIT_COMPLETE
-from audit.nights.standings import NotAudited
 from audit.storage.records import NightChange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotAudited:
+    """A release or a cell of which nothing could be seen."""
+
+    subject: str
+    status: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

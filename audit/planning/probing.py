@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from audit.asked.plan import Cell
-from audit.dumps.answers import CellAnswer
 from audit.failures import Failure
-from audit.stimuli import asking
-from audit.stimuli.asking import Answers, Question
+from audit.planning import asking
+from audit.planning.asking import Answers, Question
+from audit.planning.plan import Cell
+from audit.processes.answers import CellAnswer
 from audit.stimuli.layout import Layout
 from audit.storage.records import ProbeRecord
 from audit.storage.store import Store

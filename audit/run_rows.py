@@ -12,7 +12,6 @@ from audit import __version__, machine
 from audit.asked import releases
 from audit.asked.matrix import Against, Matrix
 from audit.asked.matrix_file import MatrixFile
-from audit.asked.plan import Cell
 from audit.asked.releases import ReleaseRequest
 from audit.comparisons import comparing
 from audit.comparisons.controls import Control
@@ -20,7 +19,8 @@ from audit.dumps.dumping import Dumped
 from audit.failures import Failure
 from audit.installing import uv
 from audit.installing.locks import Release
-from audit.stimuli.drawing import Drawn, Stimuli
+from audit.planning.drawing import Drawn, Stimuli
+from audit.planning.plan import Cell
 from audit.storage.records import RunCell, RunEnvironment, RunRecord, RunRelease, now
 
 

@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.asked.matrix_file import MatrixFile
-from audit.asked.plan import Cell
 from audit.asked.stimulus_spec import BankSpec
-from audit.dumps.answers import CellAnswer
 from audit.failures import Failure
-from audit.stimuli import asking, bank, probing, starts, stimulus
-from audit.stimuli.asking import Answers, Question
-from audit.stimuli.bank import Bank, BankRequest, Coverage
-from audit.stimuli.probing import KnownLayout
+from audit.planning import asking, banks, probing
+from audit.planning.asking import Answers, Question
+from audit.planning.banks import BankRequest
+from audit.planning.plan import Cell
+from audit.planning.probing import KnownLayout
+from audit.processes.answers import CellAnswer
+from audit.stimuli import starts, stimulus
+from audit.stimuli.bank import Bank, Coverage
 from audit.stimuli.starts import Undrawable
 from audit.stimuli.stimulus import Batch, Stimulus
 from audit.storage.store import Store
@@ -109,7 +111,7 @@ def _sketch(
             horizon = starts.horizon(file.matrix.stimulus, row, each.layout)
             asked = None
             if each.layout.evidence == "forced" and (spec.states or spec.file):
-                asked = bank.request(spec, horizon, each.layout, file.path.parent)
+                asked = banks.request(spec, horizon, each.layout, file.path.parent)
         except Undrawable as error:
             reasons[title] = str(error)
             continue
@@ -145,7 +147,7 @@ def _question(sketches: Mapping[str, _Sketch], store: Store) -> Question[Bank]:
         made: Bank | tuple[str, str] = answer.status, answer.reason
         if answer.status == "ok":
             try:
-                made = bank.of_answer(answer, request, sketches[cell.environment.title].known.layout)
+                made = banks.of_answer(answer, request, sketches[cell.environment.title].known.layout)
             except Undrawable as error:
                 made = "damaged", str(error)
         store.put_bank(cell.bank_key(request.payload), made)
@@ -195,7 +197,7 @@ def _drawn(sketch: _Sketch, made: Bank | None, by: Cell | None, seed: int) -> Dr
     batches = {"horizon": sketch.horizon}
     forced, source = None, None
     if layout.evidence == "forced":
-        made = made or bank.of_starts(sketch.horizon, layout)
+        made = made or banks.of_starts(sketch.horizon, layout)
         forced, source = made.batch, made.source
         batches |= {"forced": forced, "nudged": stimulus.nudged(forced, sketch.spec.nudges, sketch.spec.seed)}
     return Drawn(

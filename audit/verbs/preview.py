@@ -8,14 +8,14 @@ from pathlib import Path
 
 from audit import pipeline
 from audit.asked import attachments, releases
-from audit.asked import plan as planning
 from audit.asked.matrix_file import MatrixFile
-from audit.asked.plan import Cell
 from audit.dumps import dumping
-from audit.installing import locks, venvs
+from audit.installing import listing, locks, venvs
 from audit.installing.locks import Release
 from audit.installing.venvs import Recipe
-from audit.stimuli import drawing
+from audit.planning import drawing
+from audit.planning import plan as planning
+from audit.planning.plan import Cell
 from audit.storage.store import Store
 
 
@@ -40,7 +40,7 @@ class PlannedRelease:
 def plan(file: MatrixFile, database: Path) -> list[PlannedRelease]:
     """Look at the matrix, the caches and the store. Generated rows ask the index for versions, nothing else does."""
     pipeline.own_laws(file)  # a mistake in them would end the audit
-    requests = releases.expand(file)
+    requests = listing.expand(file)
     known = {request.id: found for request in requests if (found := locks.remembered(request)) is not None}
     cells = planning.cells(file.matrix, requests, known, attachments.read(file))
     dumped = _dumped(file, cells, database)

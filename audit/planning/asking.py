@@ -9,14 +9,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from audit.asked import plan
-from audit.asked.plan import Cell
-from audit.dumps import dumper_process
-from audit.dumps.answers import CellAnswer
-from audit.dumps.dumper_process import CellOutcome, DumpJob
-from audit.dumps.dumper_request import CellTask
 from audit.failures import Failure
-from audit.installing import building
+from audit.planning import building, plan
+from audit.planning.plan import Cell
+from audit.processes import dumper_process
+from audit.processes.answers import CellAnswer
+from audit.processes.dumper_process import CellOutcome, DumpJob
+from audit.processes.dumper_request import CellTask
 from audit.tools import Tools, at_once
 
 AT_ONCE = 2

@@ -14,10 +14,10 @@ from audit.asked.fields import Edit
 from audit.asked.matrix import Matrix
 from audit.asked.releases import ReleaseRequest
 from audit.digests import digest
-from audit.dumps.dumper_process import DumpJob
-from audit.dumps.dumper_request import CellTask, Plant, dumper_digest
 from audit.installing.locks import Release
 from audit.installing.venvs import Recipe
+from audit.processes.dumper_process import DumpJob
+from audit.processes.dumper_request import CellTask, Plant, dumper_digest
 from audit.stimuli.stimulus import Stimulus
 
 APIS = ("gymnasium", "gym")

@@ -14,14 +14,14 @@ from pathlib import Path
 
 from audit import folders, machine
 from audit.cluster.jobs import Needs
-from audit.dumps import answers, dumper_request
-from audit.dumps.answer_file import DamagedAnswer
-from audit.dumps.answers import CellAnswer
-from audit.dumps.dumper_child import DumperChild, Trouble
-from audit.dumps.dumper_request import IMPORTED, CellTask
 from audit.failures import Failure, readable
 from audit.installing import venvs
 from audit.installing.venvs import Recipe
+from audit.processes import answers, dumper_request
+from audit.processes.answer_file import DamagedAnswer
+from audit.processes.answers import CellAnswer
+from audit.processes.dumper_child import DumperChild, Trouble
+from audit.processes.dumper_request import IMPORTED, CellTask
 
 TRIES = 2
 """Processes that may die or hang on a cell. A package that crashes does so again; a machine's hiccup does not."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from audit.dumps import confinement
-from audit.dumps.confinement import Bounds
+from audit.confining import confinement
+from audit.confining.confinement import Bounds
 
 _SECONDS = 30.0
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from audit import machine
-from audit.asked.plan import Cell, Recording
-from audit.stimuli.drawing import Drawn
+from audit.planning.drawing import Drawn
+from audit.planning.plan import Cell, Recording
 from audit.storage.store import Store
 from audit.tools import Tools
 

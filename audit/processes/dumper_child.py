@@ -11,11 +11,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit.dumps import confinement
-from audit.dumps.confinement import LARGEST_FOLDER_BYTES, MOST_FILES, Bounds
-from audit.dumps.dumper_request import DUMPER, REQUEST
+from audit.confining import confinement
+from audit.confining.confinement import LARGEST_FOLDER_BYTES, MOST_FILES, Bounds
 from audit.failures import readable
 from audit.installing.venvs import Recipe
+from audit.processes.dumper_request import DUMPER, REQUEST
 
 LONGEST_OUTPUT = 16 * 2**20
 """Bytes that a process may print before what it printed is forgotten: only the end is ever shown."""

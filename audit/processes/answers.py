@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from audit.dumps import answer_file
-from audit.dumps.answer_file import KINDS, Arrays, DamagedAnswer
 from audit.failures import readable
+from audit.processes import answer_file
+from audit.processes.answer_file import KINDS, Arrays, DamagedAnswer
 from audit.stimuli.layout import Layout
 from audit.stimuli.stimulus import Stimulus
 

@@ -1,0 +1,1 @@
+"""What has to be run: releases, cells, layouts, stimuli, and where."""

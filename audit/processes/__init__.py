@@ -1,0 +1,1 @@
+"""One dumper process: what it is asked, how it is started and watched, what it answered."""
