@@ -8,6 +8,9 @@ from dataclasses import dataclass
 INFRASTRUCTURE = frozenset({"unreachable", "disk-full", "worker-lost", "no-python", "no-sandbox"})
 """Statuses that say nothing about the package. An audit that has one of these is not complete."""
 
+BREAKAGE = frozenset({"raised", "crashed", "timeout", "damaged"})
+"""Statuses of a cell that its release has, but cannot run. Where an older release can, that is as bad as a change."""
+
 _CONTROL = re.compile(
     r"\x1b\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)"  # titles, links, what goes to the clipboard
     r"|\x1b\[[0-9;?]*[ -/]*[@-~]"  # cursor and colour

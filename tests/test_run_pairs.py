@@ -39,6 +39,7 @@ def test_counts_are_those_of_all_pairs(store: Store, shown: list[str], pairing: 
     counts = run_pairs.counts(store, run.run_id)
     assert counts.verdicts == Counter(verdict for verdict, *_ in rows)
     assert counts.silent == sum(verdict == "identical" and one != other for verdict, one, other, _ in rows)
+    assert bool(counts.changed_in) == any(verdict == "changed" for verdict, *_ in rows)
     told = summary.summarise(store, run.run_id).neighbours
     assert len(told) == sum(adjacent or pairing == "against" for *_, adjacent in rows)
 

@@ -50,6 +50,8 @@ class Counts:
     """How many pairs of a run have each verdict."""
 
     verdicts: dict[str, int]
+    changed_in: frozenset[str]
+    """Environments in which a pair changed."""
     silent: int
     """Called identical, though their behaviours differ: in an output that the verdict does not read."""
 
@@ -60,13 +62,17 @@ def counts(store: Store, run_id: str) -> Counts:
     if pairing == "all":
         rows = store.query(_BY_BEHAVIOURS, [run_id, run_id]).rows
     else:
-        counted = "SELECT verdict, older_behaviour IS DISTINCT FROM newer_behaviour, count(*) FROM pair GROUP BY ALL"
+        counted = (
+            "SELECT environment, verdict, older_behaviour IS DISTINCT FROM newer_behaviour, count(*) FROM pair"
+            " GROUP BY ALL"
+        )
         rows = told(store, run_id).query(store, counted).rows
     verdicts: dict[str, int] = {}
-    for verdict, _, count in rows:
+    for _, verdict, _, count in rows:
         verdicts[verdict] = verdicts.get(verdict, 0) + int(count)
-    silent = sum(int(count) for verdict, differ, count in rows if verdict == "identical" and differ)
-    return Counts(verdicts=verdicts, silent=silent)
+    silent = sum(int(count) for _, verdict, differ, count in rows if verdict == "identical" and differ)
+    changed_in = frozenset(environment for environment, verdict, _, _ in rows if verdict == "changed")
+    return Counts(verdicts=verdicts, changed_in=changed_in, silent=silent)
 
 
 # Cells of an environment that show one behaviour, or that lack one for the same reason, are alike to every other cell.
@@ -81,11 +87,12 @@ WITH alike AS (
     GROUP BY ALL
 ),
 counted AS (
-    SELECT CASE WHEN lacking = '' THEN 'identical' ELSE lacking END AS verdict, false AS differ,
+    SELECT environment, CASE WHEN lacking = '' THEN 'identical' ELSE lacking END AS verdict, false AS differ,
         cells * (cells - 1) // 2 AS pairs
     FROM alike
     UNION ALL
     SELECT
+        one.environment,
         CASE WHEN 'nondeterministic' IN (one.lacking, other.lacking) THEN 'nondeterministic'
              WHEN 'incomparable' IN (one.lacking, other.lacking) THEN 'incomparable'
              WHEN 'unavailable' IN (one.lacking, other.lacking) THEN 'unavailable'
@@ -100,5 +107,5 @@ counted AS (
         AND comparison.second = greatest(one.behaviour, other.behaviour)
         AND comparison.reads = (SELECT reads FROM internal.runs WHERE run_id = ?)
 )
-SELECT verdict, differ, sum(pairs) FROM counted WHERE pairs > 0 GROUP BY ALL
+SELECT environment, verdict, differ, sum(pairs) FROM counted WHERE pairs > 0 GROUP BY ALL
 """

@@ -11,13 +11,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from audit.comparisons import comparing
+from audit.failures import BREAKAGE
 from audit.nights.waivers import Boundary, Waivers
 from audit.reports.summaries.value import NotAudited
 from audit.storage.records import NightChange
 from audit.storage.store import Store
-
-_BREAKAGE = frozenset({"raised", "crashed", "timeout", "damaged"})
-"""Statuses of a cell that its release has, but cannot run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,19 +118,22 @@ def _changes(group: Sequence[_Cell], judged: _Judged, question: Question) -> Ite
         before = _predecessor(earlier, cell)
         found = [change for older in judged.beside(earlier, cell, before) if (change := judged.change(older, cell))]
         yield from found
-        if question.nightly and not found and question.may_be_new(cell.release):
-            yield from _drifted(group, cell, before, judged)
+        if judged.knows_baseline and not found and question.may_be_new(cell.release):
+            drifted = _drifted(group, cell, before, judged)
+            if drifted is not None and (question.nightly or drifted.standing == "new"):
+                yield drifted
 
 
-def _drifted(group: Sequence[_Cell], cell: _Cell, before: _Cell | None, judged: _Judged) -> Iterator[NightChange]:
+def _drifted(group: Sequence[_Cell], cell: _Cell, before: _Cell | None, judged: _Judged) -> NightChange | None:
     """A difference from the baseline that no step between neighbours shows; known where the predecessor had it."""
     baseline = judged.baseline(group)
     if baseline is None or baseline is before or baseline is cell:
-        return
+        return None
     change = judged.change(baseline, cell)
-    if change is not None:
-        differed = before is not None and judged.change(baseline, before) is not None
-        yield replace(change, standing="known" if differed else "new")
+    if change is None:
+        return None
+    differed = before is not None and judged.change(baseline, before) is not None
+    return replace(change, standing="known" if differed else "new")
 
 
 def _predecessor(earlier: Sequence[_Cell], cell: _Cell) -> _Cell | None:
@@ -147,9 +148,12 @@ class _Judged:
     def __init__(self, store: Store, question: Question) -> None:
         self._store = store
         self._question = question
-        run = store.query("SELECT reads, against FROM internal.runs WHERE run_id = ?", [question.run_id]).rows[0]
-        self._reads: str = run[0]
-        self._against: str | None = None if question.nightly else run[1]
+        ((reads, against, pairing),) = store.query(
+            "SELECT reads, against, pairing FROM internal.runs WHERE run_id = ?", [question.run_id]
+        ).rows
+        self._reads: str = reads
+        self._against: str | None = None if question.nightly else against
+        self.knows_baseline: bool = question.nightly or pairing == "all"
         found = store.query(
             "SELECT environment, baseline FROM internal.run_environments WHERE run_id = ?", [question.run_id]
         )
@@ -180,7 +184,7 @@ class _Judged:
         if older.behaviour is None or older.behaviour == newer.behaviour:
             return None
         if newer.behaviour is None:
-            return _told(older, newer, "broken", newer.reason) if newer.status in _BREAKAGE else None
+            return _told(older, newer, "broken", newer.reason) if newer.status in BREAKAGE else None
         pair = comparing.ordered(older.behaviour, newer.behaviour)
         if pair not in self._verdicts:
             comparing.compare(self._store, [pair], self._question.outputs, self._reads)
@@ -225,7 +229,7 @@ def _not_run(cells: Mapping[str, Sequence[_Cell]], question: Question) -> list[N
     found = []
     for group in cells.values():
         for place, cell in enumerate(group):
-            broken = cell.status in _BREAKAGE and _predecessor(group[:place], cell) is not None
+            broken = cell.status in BREAKAGE and _predecessor(group[:place], cell) is not None
             if cell.behaviour is None and cell.ready and not broken and question.may_be_new(cell.release):
                 subject = f"{cell.release}/{cell.environment}"
                 found.append(NotAudited(subject=subject, status=cell.status, reason=cell.reason))

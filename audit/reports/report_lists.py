@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.report.model import Blame, Failures, Night, NightChange, Release, Span
-from audit.reports.summary import BREAKAGE
+from audit.reports.lacking_cells import LACKING
 from audit.storage.store import Store
 
 MOST_SUBJECTS = 60
@@ -67,18 +67,10 @@ def failures(store: Store, run_id: str) -> tuple[Failures, ...]:
     """What could not be done, together where the reason is the same; what broke first."""
     rows = store.query(
         f"""
-        WITH first_dumped AS (
-            SELECT environment, series, min(position) AS position FROM internal.ranked_cells
-            WHERE run_id = $1 AND dumped GROUP BY ALL
-        ), listed AS (
+        WITH listed AS (
             SELECT * FROM internal.run_releases WHERE run_id = $1
         ), cells AS (
-            SELECT cell.release || '/' || cell.environment AS subject, cell.status, cell.reason,
-                cell.status IN {BREAKAGE} AND coalesce(older.position < cell.position, false) AS broke
-            FROM internal.ranked_cells AS cell
-            JOIN listed USING (release)
-            LEFT JOIN first_dumped AS older ON older.environment = cell.environment AND older.series = cell.series
-            WHERE cell.run_id = $1 AND NOT cell.dumped AND listed.status = 'ready'
+            {LACKING}
         ), kept AS (
             SELECT subject, stage, status, reason, stderr_tail FROM internal.failures WHERE run_id = $1
         ), told AS (

@@ -8,6 +8,7 @@ from functools import cached_property
 from audit.comparisons import run_pairs
 from audit.explanations import telling
 from audit.laws import law_lines
+from audit.reports.lacking_cells import LACKING
 from audit.storage.store import Store
 
 Boundary = tuple[str, str]
@@ -60,6 +61,8 @@ class Missing:
     """A release or a cell that could not be audited."""
 
     subject: str
+    environment: str = ""
+    """Empty where it is a release."""
     status: str
     reason: str
     broke: bool = False
@@ -74,6 +77,8 @@ class Summary:
     pairing: str
     """``all``, ``adjacent`` or ``against`` one release."""
     counts: dict[str, int]
+    changed_in: frozenset[str]
+    """Environments in which a pair changed, whether of neighbours or not."""
     environments: tuple[str, ...]
     neighbours: tuple[PairLine, ...]
     missing: tuple[Missing, ...]
@@ -137,10 +142,6 @@ class Summary:
         return self.verdicts[environment, boundary]
 
 
-BREAKAGE = "('raised', 'crashed', 'timeout', 'damaged')"
-"""Statuses of a cell that the release has and cannot run, as SQL writes a list."""
-
-
 def summarise(store: Store, run_id: str) -> Summary:
     """Read a finished run."""
     matrix, pairing = store.query("SELECT matrix, pairing FROM internal.runs WHERE run_id = ?", [run_id]).rows[0]
@@ -152,6 +153,7 @@ def summarise(store: Store, run_id: str) -> Summary:
         matrix=matrix,
         pairing=pairing,
         counts=counts.verdicts,
+        changed_in=counts.changed_in,
         environments=tuple(row[0] for row in environments.rows),
         neighbours=_neighbours(store, run_id),
         missing=(*_missing_releases(store, run_id), *_missing_cells(store, run_id)),
@@ -248,23 +250,9 @@ def _missing_releases(store: Store, run_id: str) -> list[Missing]:
 def _missing_cells(store: Store, run_id: str) -> list[Missing]:
     """Cells without a dump, of releases that could be installed."""
     found = store.query(
-        f"""
-        WITH cells AS (
-            SELECT
-                cell.*, listed.status = 'ready' AS installed,
-                min(cell.position) FILTER (cell.behaviour IS NOT NULL)
-                    OVER (PARTITION BY environment, series) AS first_run
-            FROM internal.run_cells AS cell JOIN internal.run_releases AS listed USING (run_id, release)
-            WHERE run_id = ?
-        )
-        SELECT
-            release || '/' || environment, status, reason,
-            coalesce(status IN {BREAKAGE} AND first_run < position, false)
-        FROM cells WHERE behaviour IS NULL AND installed ORDER BY environment, position
-        """,
-        [run_id],
+        f"SELECT subject, environment, status, reason, broke FROM ({LACKING}) ORDER BY environment, position", [run_id]
     )
     return [
-        Missing(subject=subject, status=status, reason=reason, broke=broke)
-        for subject, status, reason, broke in found.rows
+        Missing(subject=subject, environment=environment, status=status, reason=reason, broke=broke)
+        for subject, environment, status, reason, broke in found.rows
     ]

@@ -83,7 +83,7 @@ def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedRele
     for note in met.notes:
         screen.note(note)
     code = result.exit_code
-    if code == EXIT_COMPLETE and wishes.check and _is_alarming(told, met):
+    if code == EXIT_COMPLETE and wishes.check and is_alarming(told, met):
         code = EXIT_CHANGED
     if result.dumped or result.checked:
         trust_options.check(screen, required=False)
@@ -124,11 +124,16 @@ def _met(file: MatrixFile, result: AuditResult, accepted: Waivers, store: Store)
     )
 
 
-def _is_alarming(told: Summary, met: AuditSummary) -> bool:
-    """Whether something changed or broke; where changes are accepted, whether one between neighbours is not."""
-    if any(each.waiver for each in met.changes):
-        return any(each.waiver is None for each in met.changes)
-    return bool(told.counts.get("changed") or told.broken)
+def is_alarming(told: Summary, met: AuditSummary) -> bool:
+    """Whether something changed or broke that nobody accepted.
+
+    Where a change on an environment is accepted, its other pairs follow from those between neighbours, and from those
+    with the baseline that no step between neighbours shows: each of these has to be accepted. Everywhere else any pair
+    counts, also one that is neither.
+    """
+    accepted = {each.environment for each in met.changes if each.waiver is not None}
+    alarming = told.changed_in | {each.environment for each in told.broken}
+    return any(each.waiver is None for each in met.changes) or bool(alarming - accepted)
 
 
 def _program() -> str:
