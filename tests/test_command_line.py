@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,15 +126,6 @@ def test_what_the_summary_proposes_can_be_run(planned: Planned) -> None:
 
 
 # Query
-
-
-def test_queries_of_the_readme_can_be_run(planned: Planned) -> None:
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    queries = re.findall(r'make query SQL="(.+)"', readme)
-    assert len(queries) == 3
-    for sql in queries:
-        finished = planned.query(sql)
-        assert finished.code == 0, finished.stderr
 
 
 def test_query_as_table(planned: Planned) -> None:
