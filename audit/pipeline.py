@@ -84,6 +84,7 @@ def audit(
     references = own_laws(file) if laws else ()
     run = runs.begun(file)
     store.begin_run(run)
+    store.put_run_files(run.run_id, file.path.absolute().parent, attachments.digests(file, attached))
     asked = asked or ask(file, reporter)
     requests, resolved, unresolved = asked.requests, asked.resolved, asked.unresolved
     store.put_locks({each.lock.digest: (each.lock.text, each.lock.packages) for each in resolved.values()})
