@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Sequence
@@ -115,6 +116,14 @@ def test_names_that_two_audits_use_for_different_things_are_not_guessed_at(audit
         assert "is not the same in chain and maths: add --matrix NAME" in finished.sentence
     finished = audits("explain", "--matrix", "swing", "Light", "before", "after")
     assert (finished.code, "no audit of swing in" in finished.sentence) == (2, True)
+
+
+def test_scripts_of_two_audits_with_the_same_names_lie_apart(audits: Audits) -> None:
+    for matrix, shows in (("maths", "tinymath"), ("chain", "tinychain")):
+        finished = audits("explain", "--json", "--no-blame", "--matrix", matrix, "Light", "between", "after")
+        script = Path(json.loads(finished.stdout)["reproducer"])
+        case = json.loads((script.parent / "case.json").read_text(encoding="utf-8"))
+        assert case["environment"]["arguments"] == {"shows": shows}
 
 
 def test_a_release_beside_the_audits_is_asked_about_the_same_environment(audits: Audits) -> None:

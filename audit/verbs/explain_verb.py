@@ -74,6 +74,7 @@ def _explain(inquiry: Inquiry, search: bool, as_of: datetime.datetime | None) ->
         pair = _looked_into(inquiry)
     packages, searched = _packages(inquiry, search)
     ends = inquiry.older, inquiry.newer
+    folder = showing.folder_of(store, names, (pair.older_behaviour, pair.newer_behaviour))
     return telling.tell(
         store,
         names,
@@ -81,7 +82,7 @@ def _explain(inquiry: Inquiry, search: bool, as_of: datetime.datetime | None) ->
         packages=packages,
         searched=searched,
         change_log=changelogs.of_the_later(ends, packages[0].split()[0]) if searched and packages else "",
-        reproducer=reproducer.told(showing.folder_of(store, *names)),
+        reproducer=reproducer.told(folder),
         as_of=as_of,
     )
 
