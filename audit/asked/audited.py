@@ -37,7 +37,9 @@ class Audited:
     file: MatrixFile
     """The matrix as it was, with this environment alone."""
     releases: Mapping[str, AuditedRelease]
-    """By id, in the order of the matrix."""
+    """By id: those that are asked about, and the one on which the bank was made."""
+    baseline: str
+    """The id of that one; empty where the run had none."""
     files: str
     """Digest of the files that the environment is made of; empty where it needs none, or nobody knows."""
 
@@ -85,7 +87,7 @@ def find(store: Store, environment: str, ends: Sequence[str], matrix: str | None
     if matrix is not None and not rows:
         raise UsageError(f"no audit of {matrix} in {store.path} has {environment} with {' or '.join(ends)}")
     most = max((count for *_, count in rows), default=0)
-    found = [_read(store, run_id, text, environment) for run_id, text, count in rows if count == most]
+    found = [_read(store, run_id, text, environment, ends) for run_id, text, count in rows if count == most]
     if len({each.subject(ends) for each in found}) > 1:
         named = " and ".join(sorted(each.file.matrix.name for each in found))
         raise UsageError(f"{environment} with {' and '.join(ends)} is not the same in {named}: add --matrix NAME")
@@ -95,30 +97,37 @@ def find(store: Store, environment: str, ends: Sequence[str], matrix: str | None
     return found[0]
 
 
-def _read(store: Store, run_id: str, text: str, title: str) -> Audited:
+def _read(store: Store, run_id: str, text: str, title: str, ends: Sequence[str]) -> Audited:
     kept = store.query(
         "SELECT folder, digest FROM internal.run_files WHERE run_id = ? AND environment = ?", [run_id, title]
     ).rows
     folder, files = kept[0] if kept else ("", "")
+    drawn = store.query(
+        "SELECT baseline FROM internal.run_environments WHERE run_id = ? AND environment = ?", [run_id, title]
+    ).rows
+    baseline = str(drawn[0][0] or "") if drawn else ""
     file = matrix_file.of_text(Path(folder) / "matrix", text)
     row = next(each for each in file.matrix.environments if each.title == title)
     alone = file.matrix.model_copy(update={"environments": (row,)})
     return Audited(
         run_id=run_id,
         file=replace(file, matrix=alone),
-        releases=_releases(store, run_id, title, file.matrix),
+        releases=_releases(store, run_id, title, file.matrix, [*ends, baseline]),
+        baseline=baseline,
         files=files,
     )
 
 
-def _releases(store: Store, run_id: str, title: str, matrix: Matrix) -> dict[str, AuditedRelease]:
+def _releases(
+    store: Store, run_id: str, title: str, matrix: Matrix, wanted: Sequence[str]
+) -> dict[str, AuditedRelease]:
     rows = store.query(
         "SELECT listed.release, listed.requires, listed.python, locks.text, cell.cell_key"
         " FROM internal.run_releases AS listed JOIN internal.locks USING (lock_digest)"
         " LEFT JOIN internal.run_cells AS cell"
         "   ON cell.run_id = listed.run_id AND cell.release = listed.release AND cell.environment = ?"
-        " WHERE listed.run_id = ? ORDER BY listed.position",
-        [title, run_id],
+        " WHERE listed.run_id = ? AND listed.release IN (SELECT unnest(?::VARCHAR[])) ORDER BY listed.position",
+        [title, run_id, list(wanted)],
     ).rows
     nightly = {name: each.request for name, each in store.nights.known_to(run_id).items()}
     found = {}

@@ -38,8 +38,8 @@ class Between:
     """A matrix whose only environment is the one that is asked about."""
     older: ReleaseRequest
     newer: ReleaseRequest
-    baselines: tuple[ReleaseRequest, ...]
-    """Whom to ask what its states look like, in this order, the matrix's own baseline first."""
+    baseline: ReleaseRequest
+    """Whom to ask what its states look like, and for a bank of them."""
     locks: tuple[tuple[ReleaseRequest, str], ...] = field(default=(), repr=False)
     """The texts of locks that audits have."""
     audited: Audited | None = None
@@ -108,25 +108,25 @@ def ask(store: Store, environment: str, ends: Sequence[str], given: Given) -> Be
     requests = {name: request for name, (request, _) in locks.items()}
     for text in ends:
         if text not in requests:
-            requests[text], lock = _other(store, environment, text, given, found)
+            requests[text], lock = _other(store, environment, text, ends, given, found)
             if lock is not None:
                 locks[text] = requests[text], lock
     return Between(
         file=found.file,
         older=requests[ends[0]],
         newer=requests[ends[1]],
-        baselines=tuple(each.request for each in found.releases.values()),
+        baseline=requests.get(found.baseline, requests[ends[0]]),
         locks=tuple(locks.values()),
         audited=found,
     )
 
 
 def _other(
-    store: Store, environment: str, text: str, given: Given, found: Audited
+    store: Store, environment: str, text: str, ends: Sequence[str], given: Given, found: Audited
 ) -> tuple[ReleaseRequest, str | None]:
-    """A release that the audit does not have, on its Python unless another is given; and its lock if that is known."""
+    """A release that the audit does not have, on the other's Python unless one is given; its lock if that is known."""
     named = adhoc.named(store, text, environment, given.beside, given.day)
-    python = given.python or next(each.request.python for each in found.releases.values())
+    python = given.python or next(each.request.python for each in found.releases.values() if each.request.id in ends)
     file = adhoc.matrix(NAME, [named.row], [adhoc.environment_row(environment, None)], python, source=given.source)
     return releases.expand(file)[0], named.lock
 
@@ -144,6 +144,6 @@ def _given(store: Store, environment: str, ends: Sequence[str], given: Given) ->
         file=file,
         older=older,
         newer=newer,
-        baselines=(older,),
+        baseline=older,
         locks=tuple((request, lock) for request, lock in known if lock is not None),
     )

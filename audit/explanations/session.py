@@ -127,10 +127,8 @@ class Session:
         return judgement is not None and judgement.verdict in (Verdict.CHANGED, Verdict.INCOMPARABLE)
 
     def _draw(self) -> Drawn:
-        file, requests = self._question.file, self._question.baselines
-        found = {request.id: self._resolver.resolve(request) for request in requests}
-        resolved = {name: each for name, each in found.items() if isinstance(each, Release)}
-        cells = plan.cells(file.matrix, requests, resolved, self._attached)
+        file, baseline = self._question.file, self._resolver.required(self._question.baseline)
+        cells = plan.cells(file.matrix, [baseline.request], {baseline.id: baseline}, self._attached)
         layouts = probing.probe(cells, file.matrix.baseline, self.tools)
         stimuli = drawing.draw(file, cells, layouts.known, self.tools)
         self.tools.store.put_stimuli(each.stimulus for each in stimuli.drawn.values())
@@ -140,7 +138,7 @@ class Session:
             for failure in reasons:
                 _raise_if_machine(failure)
             told = stimuli.undrawable.get(title) or (reasons[0].reason if reasons else "it did not answer")
-            raise UsageError(f"{self.reference.id} does not offer {title}: {told}")
+            raise UsageError(f"{baseline.id} does not offer {title}: {told}")
         return stimuli.drawn[title]
 
     def _remembered(self, drawn: Drawn) -> Drawn:

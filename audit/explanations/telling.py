@@ -15,6 +15,9 @@ from audit.explanations.explaining import MOST_CONSTANTS
 from audit.laws import law_lines
 from audit.storage.store import Store
 
+_PYTHON = "Python"
+"""What stands for it among distributions, whose names have no capitals. Nobody searches over Pythons."""
+
 MOST_NAMED = 4
 """Distributions that a line of the summary names, of those that may have brought a change."""
 
@@ -215,7 +218,7 @@ class ShortLine:
 
     told: str
     open: bool
-    """Whether several things differ, and nobody has searched for the one that brings the change."""
+    """Whether several things differ, and a search, which nobody has made, would tell which one brings the change."""
 
 
 def short_lines(store: Store, run_id: str) -> dict[tuple[str, str, str], ShortLine]:
@@ -245,7 +248,8 @@ def short_lines(store: Store, run_id: str) -> dict[tuple[str, str, str], ShortLi
         pair = names[0], names[1], names[2]
         blamed, differing = brought.get(pair), moved(*pair[1:])
         parts = _short(stage, fields, interface, constants, first), _brought(blamed, differing)
-        told[pair] = ShortLine(told="; ".join(filter(None, parts)), open=not blamed and len(differing) > 1)
+        searchable = len(differing) > 1 and not any(each.startswith(f"{_PYTHON} ") for each in differing)
+        told[pair] = ShortLine(told="; ".join(filter(None, parts)), open=not blamed and searchable)
     return told
 
 
@@ -266,7 +270,7 @@ def _moved(store: Store, run_id: str) -> Callable[[str, str], list[str]]:
         "SELECT release, requires, python FROM internal.run_releases WHERE run_id = ?", [run_id]
     ).rows:
         edits = requires.partition(EDITED)[2]
-        found[release] = {"Python": python} | ({EDITS: edits} if edits else {})
+        found[release] = {_PYTHON: python} | ({EDITS: edits} if edits else {})
     for release, package, version in store.query(
         "SELECT release, package, version FROM internal.run_releases JOIN internal.lock_packages USING (lock_digest)"
         " WHERE run_id = ?",

@@ -40,7 +40,7 @@ class StoredComparisons:
                 states_forced=forced,
                 states_beyond=states,
                 outputs_changed=changed,
-                beyond=tuple(beyond),
+                beyond=tuple(beyond or ()),
             )
         return None
 

@@ -85,7 +85,7 @@ def bisect(
         older = releases.expand(file)[0]
         newer = bisecting.moved(older, package, versions[-1])
         tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=300.0)
-        session = Session(Between(file=file, older=older, newer=newer, baselines=(older,)), tools, resolver)
+        session = Session(Between(file=file, older=older, newer=newer, baseline=older), tools, resolver)
         search = bisecting.Search(session, package, versions, screen)
         found = search.look_at_all() if every else search.halve()
         address = _change_log(found)
