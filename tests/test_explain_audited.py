@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 import shlex
@@ -16,8 +17,11 @@ from audit.asked import audited, between
 from audit.asked.between import Given
 from audit.errors import UsageError
 from audit.installing.locks import Lock
+from audit.nights.watched import Watched
+from audit.storage.records import NightRecord
 from audit.storage.store import Store
 from tests import stored_runs, tinychain
+from tests.asked_releases import request
 from tests.conftest import Finished, rows, write_matrix
 from tests.tinychain import Desk, identifier
 
@@ -189,6 +193,18 @@ def keep(store: Store, releases: Sequence[tuple[str, str]], *, matrix: str = "m"
     stored_runs.finish(store, run, listed, cells)
 
 
+NIGHT = NightRecord(
+    matrix="m",
+    night="",
+    exit_code=0,
+    run_id="m",
+    news=(),
+    new_changes=0,
+    waived_changes=0,
+    known_changes=0,
+    not_audited=0,
+    summary="",
+)
 KEPT = [("one", "b, with g = 2"), ("a-1.5-b", "a==1.5, b[x]")]
 
 
@@ -215,6 +231,19 @@ def test_a_question_is_about_an_audit_if_it_has_the_title_and_one_of_the_release
     assert (own.audited, own.file.matrix.environments[0].id) == (None, "Title")
     with pytest.raises(UsageError, match="one and one are the same release"):
         between.ask(store, "Title", ("one", "one"), Given())
+
+
+def test_a_release_that_a_night_found_is_what_the_night_asked_for(store: Store) -> None:
+    later = replace(request("b"), id="one@2026-11-19", requires=("b",), edits={"g": 2}, like="one")
+    keep(store, [*KEPT, (later.id, later.text)])
+    with pytest.raises(UsageError, match="one@2026-11-19 cannot be looked at as m has it"):
+        audited.find(store, "Title", ("one", later.id), None)
+    night = store.nights.begin("m", datetime.date(2026, 11, 19), "q")
+    store.nights.keep("m", [Watched(request=later, asked="", found=night)])
+    store.nights.finish(replace(NIGHT, night=night), [], [])
+    found = audited.find(store, "Title", ("one", later.id), None)
+    assert found is not None
+    assert found.releases[later.id].request == replace(later, python="3.11.7")
 
 
 def test_a_row_that_the_matrix_does_not_have_is_not_made_up(store: Store) -> None:
