@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from audit.failures import printable, readable
-from audit.reports.summary import Group, Summary
+from audit.reports.summary import Group, PairLine, Summary
 
 if TYPE_CHECKING:
     from audit.reproducing import Reproduced  # it brings SymPy and SciPy, which take a second to import
@@ -129,7 +129,7 @@ class Screen:
         for verdict in signs:
             sign, style, meaning = VERDICTS[verdict]
             self._out.print(Text.assemble((f"  {sign} {verdict}", style), f": {meaning}"), soft_wrap=True)
-        self._changes(summary)
+        self._changes(summary, f"{program} explain{database}")
         self._unexplained(summary)
         self._missing(summary)
         self._exercised(summary)
@@ -189,7 +189,7 @@ class Screen:
             self._out.print(Text(told), soft_wrap=True)
         self._out.print()
 
-    def _changes(self, summary: Summary) -> None:
+    def _changes(self, summary: Summary, explain: str) -> None:
         changed = summary.urgent_first
         if changed:
             self._out.print("\n[bold red]Changed[/] between neighbouring releases:")
@@ -197,7 +197,8 @@ class Screen:
             self._out.print(
                 Text(f"  {line.environment}: {line.older} → {line.newer}: {readable(line.reason)}"), soft_wrap=True
             )
-            for told in filter(None, (line.laws, line.explained)):
+            finds_out = f": `{explain} {_named(summary, line)}` finds out" if line.open else ""
+            for told in filter(None, (line.laws, line.explained + finds_out)):
                 self.note(f"    {told}")
         if len(changed) > _LISTED:
             self._out.print(f"  and {len(changed) - _LISTED} more: see the page, or `query --named changes`")
@@ -241,9 +242,7 @@ class Screen:
         """Print what to call next: the page, why the newest change came about, and SQL to begin with."""
         lines = [f"{program} report{database}"]
         if summary.changed:
-            newest = summary.urgent_first[0]
-            names = shlex.join([newest.environment, newest.older, newest.newer])
-            lines.append(f"{program} explain{database} {names}")
+            lines.append(f"{program} explain{database} {_named(summary, summary.urgent_first[0])}")
         sql = (
             f"SELECT environment, older, newer, verdict, reason FROM pairs WHERE matrix = '{summary.matrix}'"
             " AND verdict <> 'identical' ORDER BY first_step_separation DESC LIMIT 20"
@@ -252,6 +251,11 @@ class Screen:
         self._out.print("\nNext:")
         for line in lines:
             self._out.print(Text(f"  {line}"), soft_wrap=True)
+
+
+def _named(summary: Summary, line: PairLine) -> str:
+    """A pair as a command takes it; another matrix in the database may have the same names."""
+    return shlex.join(["--matrix", summary.matrix, line.environment, line.older, line.newer])
 
 
 def _shown(value: Any) -> str:

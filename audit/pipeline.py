@@ -127,6 +127,7 @@ def prepare(file: MatrixFile, tools: Tools, asked: ResolvedReleases | None) -> P
     banks.check_files(file)
     run = run_rows.begun(file)
     tools.store.begin_run(run)
+    tools.store.put_run_files(run.run_id, file.path.absolute().parent, attachments.digests(file, attached))
     found = asked or releasing.ask(file, tools.reporter)
     locks = [each.lock for each in found.resolved.values()]
     tools.store.put_locks({lock.digest: (lock.text, lock.packages) for lock in locks})

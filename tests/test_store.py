@@ -18,7 +18,7 @@ from audit.errors import StoreError, UsageError
 from audit.stimuli.bank import Bank, Coverage
 from audit.stimuli.stimulus import Stimulus, packed
 from audit.storage.migrating import MIGRATIONS
-from audit.storage.records import DumpRecord, NewDump, ProbeRecord, StoredArray
+from audit.storage.records import BlameRecord, DumpRecord, NewDump, ProbeRecord, StoredArray
 from audit.storage.store import Store
 from tests.stored_runs import RUN, VIEWS, audited, count, judgement
 
@@ -92,6 +92,29 @@ def test_a_database_of_a_later_version_is_refused_and_left_alone(tmp_path: Path)
             Store(path, read_only=read_only)
     with duckdb.connect(str(path)) as connection:  # the refusal let go of the file
         assert connection.execute("SELECT max(number) FROM internal.migrations").fetchall() == [(99,)]
+
+
+def test_blames_that_were_kept_by_title_alone_are_searched_for_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, before = tmp_path / "audit.duckdb", tmp_path / "migrations"
+    before.mkdir()
+    for file in MIGRATIONS.glob("00[1-9]_*.sql"):
+        shutil.copy(file, before)
+    monkeypatch.setattr("audit.storage.migrating.MIGRATIONS", before)
+    with Store(path) as store:
+        audited(store, {"a": "x", "b": "y"})
+        store.comparisons.put_comparison("x", "y", RUN.reads, judgement(), [])
+        store.query("INSERT INTO internal.blames VALUES ('E', 'l', 'm', ['numpy 1 → 2'], 2, 3)")
+    monkeypatch.undo()
+    with Store(path) as store:
+        assert count(store, "blames") == 0
+        record = BlameRecord(blamed=("numpy 1 → 2",), suspects=2, tried=3)
+        store.explanations.put_blame(("a/E", "b/E"), RUN.reads, record)
+        assert store.explanations.blamed(("a/E", "b/E"), RUN.reads) == record
+        assert store.explanations.blamed(("a/E", "b/E"), "reward") is None
+        assert store.explanations.blamed(("a/F", "b/E"), RUN.reads) is None
+        assert store.query("SELECT older, newer, blamed FROM blames").rows == (("a", "b", ["numpy 1 → 2"]),)
 
 
 def test_what_laws_said_before_is_shown_by_the_runs_that_were_there(

@@ -27,8 +27,8 @@ from audit.storage.records import Examination, ExplanationRecord
 from audit.storage.store import Store
 from audit.tools import Tools
 
-RULE = "explained-5"
-"""Changes when the same examinations would be read otherwise."""
+RULE = "explained-6"
+"""Changes when the same examinations would be read otherwise, or their scripts lie elsewhere."""
 
 EXAMINED = 16
 """States whose steps are looked into; a change that acts in hundreds acts in these alike."""

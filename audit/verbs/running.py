@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import shlex
 import sys
 import time
 from dataclasses import dataclass, field, replace
@@ -145,4 +146,4 @@ def _program() -> str:
 
 
 def _database_option(database: Path) -> str:
-    return "" if database == DATABASE else f" --db {database}"
+    return "" if database == DATABASE else f" --db {shlex.quote(str(database))}"

@@ -11,9 +11,11 @@ from packaging.version import Version
 from audit.asked.matrix_file import MatrixFile
 from audit.console import Screen
 from audit.errors import EXIT_COMPLETE, UsageError
-from audit.explanations import adhoc, bisecting, blaming, registries
+from audit.explanations import adhoc, between, bisecting, registries
+from audit.explanations.between import Between, Given
 from audit.explanations.bisecting import Bisection
 from audit.explanations.blaming import Blame
+from audit.explanations.inquiry import Inquiry
 from audit.explanations.resolving import Resolver
 from audit.explanations.session import Inline, Session
 from audit.installing import changelogs, listing
@@ -32,6 +34,9 @@ _database = click.option(
     "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
     help="The database; its arrays lie beside it.",
 )  # fmt: skip
+of_matrix = click.option(
+    "--matrix", help="The audit that is meant, where several have releases and environments of these names."
+)
 _beside = click.option("--with", "beside", multiple=True, help="What stays the same, such as 'gymnasium==1.3.0'.")
 _python = click.option("--python", help="Python of the releases; default: that of this program.")
 _day = click.option(
@@ -76,9 +81,10 @@ def bisect(
                 prereleases=prereleases, source=allow_source,
             )  # fmt: skip
             done(f"{len(versions)} versions of {package}")
-        other = bisecting.moved(listing.expand(file)[0], package, versions[-1])
+        older = listing.expand(file)[0]
+        newer = bisecting.moved(older, package, versions[-1])
         tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=300.0)
-        session = Session(file, tools, resolver, other)
+        session = Session(Between(file=file, older=older, newer=newer, baseline=older), tools, resolver)
         search = bisecting.Search(session, package, versions, screen)
         found = search.look_at_all() if every else search.halve()
         address = _change_log(found)
@@ -120,6 +126,7 @@ def _tell_bisection(found: Bisection, address: str, screen: Screen) -> None:
 @click.argument("environment")
 @click.argument("older")
 @click.argument("newer")
+@of_matrix
 @_beside
 @_python
 @_day
@@ -128,31 +135,25 @@ def _tell_bisection(found: Bisection, address: str, screen: Screen) -> None:
 @require_sandbox
 @_database
 def blame(
-    environment: str, older: str, newer: str, beside: tuple[str, ...], python: str | None,
+    environment: str, older: str, newer: str, matrix: str | None, beside: tuple[str, ...], python: str | None,
     day: datetime.datetime | None, fresh: bool, allow_source: bool, require_sandbox: bool, database: Path,
 ) -> int:  # fmt: skip
     """Find the distribution that changed ENVIRONMENT between OLDER and NEWER.
 
-    Each is the id of a release in the database, or requirements such as 'mujoco==3.1.6'.
+    Each is the id of a release in the database, or requirements such as 'mujoco==3.1.6'. Where an audit has them with
+    ENVIRONMENT, which is its title there, all that the matrix says of it holds.
     """
     screen = Screen()
     trust_options.check(screen, required=require_sandbox)
+    given = Given(matrix=matrix, beside=beside, python=python, day=day.date() if day else None, source=allow_source)
     with Store(database) as store:
-        named = [adhoc.named(store, text, environment, beside, day.date() if day else None) for text in (older, newer)]
-        file = adhoc.matrix("blame", [each.row for each in named], [{"id": environment}], python, source=allow_source)
-        requests = listing.expand(file)
+        tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=300.0)
         resolver = Resolver(store, fresh=fresh)
-        for request, each in zip(requests, named, strict=True):
-            if each.lock is not None:
-                resolver.give(request, each.lock)
-        ends = resolver.ends(requests)
-        locked = ends[0].lock.digest, ends[1].lock.digest
-        known = store.explanations.blamed(environment, *locked)
-        if known is None or fresh:
-            tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=300.0)
-            found = blaming.blame(Session(file, tools, resolver, requests[1]), requests[1], screen)
+        inquiry = Inquiry(between.ask(store, environment, (older, newer), given), tools, resolver)
+        known = None if fresh else inquiry.known_blame()
+        if known is None:
+            found = inquiry.blame()
             known = found.record
-            store.explanations.put_blame(environment, locked, known)
             _tell_tried(found, screen)
     _tell_blame(known, resolver.as_of, screen)
     return EXIT_COMPLETE
@@ -167,7 +168,7 @@ def _tell_tried(found: Blame, screen: Screen) -> None:
 
 def _tell_blame(known: BlameRecord, as_of: datetime.datetime | None, screen: Screen) -> None:
     when = f" (as installed at {as_of:%Y-%m-%d %H:%M} UTC: --fresh asks the index again)" if as_of is not None else ""
-    screen.note(f"of {known.suspects} distributions that differ, what brings the change{when}:")
+    screen.note(f"of {known.suspects} distributions or edits that differ, what brings the change{when}:")
     for told in known.blamed:
         screen.note(f"  {told}")
 
