@@ -216,9 +216,11 @@ def main() -> NoReturn:
         for number in _INTERRUPTIONS:
             if signal.getsignal(number) != signal.SIG_IGN:  # as under `nohup`
                 signal.signal(number, _interrupt)
-        code = commands.main(standalone_mode=False)
+        code = commands.main(prog_name="release-audit", standalone_mode=False)
     except (KeyboardInterrupt, click.exceptions.Abort) as interruption:
         _leave_at_once(screen, str(interruption))
+    except SystemExit as leaving:  # of click, where a shell asks it for completions
+        code = _left_with(leaving, screen)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         code = EXIT_USAGE
@@ -229,15 +231,27 @@ def main() -> NoReturn:
         screen.error(f"release-audit: {error}")
         code = error.exit_code
     except OSError as error:
-        screen.error(f"release-audit: {error.strerror}: {error.filename}; what was stored before is kept")
+        screen.error(f"release-audit: {_said(error)}; what was stored before is kept")
         code = EXIT_INCOMPLETE
-    except Exception as error:
-        if str(error) == "Query interrupted":  # DuckDB says it in its own way when a signal came while it worked
-            _leave_at_once(screen, "")
+    except Exception:
         traceback.print_exc()  # a bug; Python would end with 1, which says that something changed
         code = EXIT_INCOMPLETE
     guard.tell(code or EXIT_COMPLETE)
     sys.exit(code or EXIT_COMPLETE)
+
+
+def _left_with(leaving: SystemExit, screen: Screen) -> int:
+    """What it means that a library ended the program: its 1 is not ours, which says that something changed."""
+    if not leaving.code:
+        return EXIT_COMPLETE
+    screen.error(f"release-audit: ended from within with {leaving.code}")
+    return EXIT_INCOMPLETE
+
+
+def _said(error: OSError) -> str:
+    """What the system said, and of which file where it was one."""
+    said = error.strerror or str(error) or type(error).__name__
+    return said if error.filename is None else f"{said}: {error.filename}"
 
 
 def _interrupt(*_: object) -> NoReturn:
