@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -57,9 +58,9 @@ _LISTED = 12
 class Screen:
     """A terminal, or a log when there is none: progress bars there, one line an item here."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        """With ``quiet``, progress goes to standard error: standard output is for a machine."""
-        self._out = Console(highlight=False, stderr=quiet)
+    def __init__(self, *, on_standard_error: bool = False) -> None:
+        """All that people read goes to standard error where a machine reads standard output."""
+        self._out = Console(highlight=False, stderr=on_standard_error)
         self._err = Console(stderr=True, highlight=False)
 
     @contextmanager
@@ -99,8 +100,8 @@ class Screen:
         self._out.print(Text(printable(text)), soft_wrap=True)
 
     def warning(self, text: str) -> None:
-        """Print a line that should not be overlooked."""
-        self._out.print(Text(printable(text), "bold red"), soft_wrap=True)
+        """Print a line that should not be overlooked to standard error."""
+        self._err.print(Text(printable(text), "bold red"), soft_wrap=True)
 
     def error(self, text: str) -> None:
         """Print a line to standard error."""
@@ -108,15 +109,10 @@ class Screen:
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Print rows under headings; on no terminal, as wide as they are."""
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            table.add_row(*(Text(_shown(value)) for value in row))
         if self._out.is_terminal:
-            self._out.print(table)
+            self._out.print(_table(columns, rows))
         else:
-            Console(highlight=False, width=_WIDEST).print(table, crop=False)
+            self._out.file.write(table_text(columns, rows))
 
     def summary(
         self, summary: Summary, *, dumped: int, reused: int, checked: int, seconds: float, program: str, database: str
@@ -252,6 +248,22 @@ class Screen:
         self._out.print("\nNext:")
         for line in lines:
             self._out.print(Text(f"  {line}"), soft_wrap=True)
+
+
+def table_text(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Rows under headings, as wide as they are."""
+    text = io.StringIO()
+    Console(file=text, highlight=False, width=_WIDEST).print(_table(columns, rows), crop=False)
+    return text.getvalue()
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_shown(value)) for value in row))
+    return table
 
 
 def _shown(value: Any) -> str:

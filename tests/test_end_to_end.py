@@ -275,15 +275,16 @@ def test_what_was_amplified_has_a_certificate_and_can_be_drawn(audited: Audited)
     assert 2 < decade < 10  # the logistic map at 3.9 doubles a difference in about 1.4 steps
     assert len(curve) == 60
     picture = audited.program.folder / "separations.svg"
-    drawn = audited.program("figure", audited.matrix, picture, "--db", audited.database)
+    drawing = ("figure", audited.matrix, "--output", picture, "--db", audited.database)
+    drawn = audited.program(*drawing)
     assert drawn.code == 0, drawn.stderr
     assert "Chaos" in picture.read_text(encoding="utf-8")
     for kind, told in (("ratios", "pairs of behaviours"), ("timeline", "2 environments")):
-        another = audited.program("figure", audited.matrix, picture, "--kind", kind, "--db", audited.database)
+        another = audited.program(*drawing, "--kind", kind)
         assert (another.code, told in another.stdout) == (0, True)
-    none = audited.program("figure", audited.matrix, picture, "--db", audited.database, "--environment", "Spring")
+    none = audited.program(*drawing, "--env", "Spring")
     assert (none.code, "nothing to draw" in none.sentence) == (2, True)
-    other = audited.program("figure", audited.matrix, "picture.gif", "--db", audited.database)
+    other = audited.program(*drawing, "--output", "picture.gif")
     assert (other.code, ".svg or .png" in other.sentence) == (2, True)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from audit import named_files
 from audit.asked import adhoc, releases
 from audit.asked.matrix_file import MatrixFile
 from audit.asked.releases import ReleaseRequest
@@ -24,38 +25,37 @@ from audit.installing.locks import Release
 from audit.installing.resolving import Resolver
 from audit.storage.store import Store
 from audit.tools import Tools
-from audit.verbs import trust_options
-from audit.verbs.running import DATABASE
-from audit.verbs.trust_options import allow_source, require_sandbox
+from audit.verbs import options
 
 
-@click.command()
+@click.command(short_help="Say why two releases differ.")
 @click.argument("environment")
 @click.argument("older")
 @click.argument("newer")
-@click.option("--with", "beside", multiple=True, help="What stays the same, such as 'gymnasium==1.3.0'.")
-@click.option("--python", help="Python of the releases; default: that of this program.")
-@click.option("--exclude-newer", "day", type=click.DateTime(["%Y-%m-%d"]), help="Resolve as on that evening (UTC).")
+@options.beside
+@options.python
+@options.exclude_newer
 @click.option("--blame/--no-blame", "search", default=True, show_default=True,
-              help="Whether to search for the distribution where several differ.")  # fmt: skip
-@click.option("--fresh", is_flag=True, help="Ask the index anew what the requirements resolve to.")
-@allow_source
-@require_sandbox
-@click.option("--json", "as_json", is_flag=True, help="For a machine.")
-@click.option("--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True)
+              help="If several packages differ, search for the one that brought the change.")  # fmt: skip
+@options.fresh
+@options.timeout
+@options.allow_source
+@options.runs_releases
+@click.option("--json", "place", type=options.OUTPUT_FILE, metavar="FILE",
+              help="Write the explanation as JSON to this file; - is standard output.")  # fmt: skip
+@options.database
 def explain(
     environment: str, older: str, newer: str, beside: tuple[str, ...], python: str | None,
-    day: datetime.datetime | None, search: bool, fresh: bool, allow_source: bool, require_sandbox: bool, as_json: bool,
+    day: datetime.datetime | None, search: bool, fresh: bool, timeout: float, allow_source: bool, place: Path | None,
     database: Path,
 ) -> int:  # fmt: skip
     """Say why ENVIRONMENT differs between OLDER and NEWER: stage, constants, law, package.
 
     Each is the id of a release in the database, or requirements such as 'mujoco==3.1.6'.
     """
-    screen = Screen(quiet=as_json)
-    trust_options.check(screen, required=require_sandbox)
+    screen = Screen(on_standard_error=place == named_files.STANDARD_OUTPUT)
     with Store(database) as store:
-        tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=300.0)
+        tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=timeout)
         named = [
             adhoc.named(store, text, environment.partition("=")[0], beside, day.date() if day else None)
             for text in (older, newer)
@@ -68,9 +68,9 @@ def explain(
             if each.lock is not None:
                 resolver.give(request, each.lock)
         told = _explain(asked, (requests[0], requests[1]), search, tools, resolver)
-    if as_json:
-        click.echo(told.as_json())
-    else:
+    if place is not None:
+        named_files.put(place, told.as_json())
+    if place != named_files.STANDARD_OUTPUT:
         for line in told.lines():
             screen.note(line)
     return EXIT_COMPLETE

@@ -23,10 +23,8 @@ from audit.reports.summaries.outputs import Outputs
 from audit.reports.summaries.value import AuditSummary
 from audit.reports.summary import Summary
 from audit.storage.store import Store
-from audit.tools import Tools
-from audit.verbs import trust_options
-
-DATABASE = Path("results/audit.duckdb")
+from audit.tools import CELL_SECONDS, Tools
+from audit.verbs.options import DATABASE
 
 _MEANINGS = {
     EXIT_COMPLETE: "The audit is complete",
@@ -50,22 +48,18 @@ class Wishes:
     """Whether a change is a failure."""
     address: str | None = None
     jobs: int | None = None
-    timeout: float = 300.0
+    timeout: float = CELL_SECONDS
     explain: bool = True
     again: bool = False
     """Whether cells are tried that failed too often before."""
     waivers: Path | None = None
     """Accepted changes; nothing for those beside the matrix."""
     outputs: Outputs = field(default_factory=Outputs)
-    require_sandbox: bool = False
-    """Whether a protection that this system lacks is a mistake."""
 
 
 def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: Asked | None = None) -> int:
     """Audit what the matrix stands for, or what is ``asked``; print the summary, return the exit code."""
     began = time.monotonic()
-    if wishes.require_sandbox:
-        trust_options.check(screen, required=True)
     accepted = waivers.beside(file.path, wishes.waivers, today())
     with Store(wishes.database) as store, Workers(wishes.address, wishes.jobs) as runner:
         tools = Tools(store=store, runner=runner, reporter=screen, timeout=wishes.timeout, again=wishes.again)
@@ -84,8 +78,6 @@ def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: Asked | None
     code = result.exit_code
     if code == EXIT_COMPLETE and wishes.check and _is_alarming(told, met):
         code = EXIT_CHANGED
-    if result.dumped or result.checked:
-        trust_options.check(screen, required=False)
     meaning = _BLIND if result.blind else _EMPTY if result.empty else _MEANINGS[code]
     screen.note(f"\n{meaning} (exit code {code})")
     trouble = meaning if result.exit_code != EXIT_COMPLETE else ""
