@@ -23,6 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from audit.dumps.counts import DumpCounts
 from audit.failures import printable, readable
 from audit.reports.summary import Group, Summary
 
@@ -114,9 +115,7 @@ class Screen:
         else:
             self._out.file.write(table_text(columns, rows))
 
-    def summary(
-        self, summary: Summary, *, dumped: int, reused: int, checked: int, seconds: float, program: str, database: str
-    ) -> None:
+    def summary(self, summary: Summary, counts: DumpCounts, *, seconds: float, program: str, database: str) -> None:
         """Print what a run came to; ``program`` and ``database`` are how to ask on, on a command line."""
         self._out.print()
         for group in summary.groups:
@@ -138,7 +137,7 @@ class Screen:
                 "does not read: see the view separations",
                 soft_wrap=True,
             )
-        self._out.print(f"{dumped} dumped now, {reused} known from before, {checked} control runs, {seconds:.1f} s")
+        self._out.print(f"{counts.told}, {seconds:.1f} s", soft_wrap=True)
         self._next(summary, program, database)
 
     def reproduced(self, found: Sequence[Reproduced], seconds: float) -> None:

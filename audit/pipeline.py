@@ -25,6 +25,7 @@ from audit.asked.releases import ReleaseRequest
 from audit.cluster import assigning
 from audit.comparisons import comparing, controls, second_look
 from audit.dumps import dumping
+from audit.dumps.counts import DumpCounts
 from audit.errors import EXIT_COMPLETE, EXIT_INCOMPLETE, IndexUnreachable
 from audit.explanations import explaining, showing, telling
 from audit.failures import Failure
@@ -54,10 +55,7 @@ class AuditResult:
     """What an audit came to; the rest is in the store."""
 
     run_id: str
-    dumped: int
-    reused: int
-    checked: int
-    """Controls, twins and second looks that were run besides."""
+    counts: DumpCounts
     failures: tuple[Failure, ...]
     blind: tuple[str, ...]
     """Environments in which a planted fault was not seen."""
@@ -112,9 +110,7 @@ def audit(
     checked = [found for name, found in {**dumps.dumped, **second.dumped}.items() if name not in own]
     result = AuditResult(
         run_id=run.run_id,
-        dumped=sum(not each.reused for each in audited),
-        reused=sum(each.reused for each in audited),
-        checked=sum(not each.reused for each in checked),
+        counts=DumpCounts.of(audited, checked),
         failures=(*failures, *second.failures, *unheld),
         blind=tuple(title for title, control in held.items() if control.blind),
         empty=all(row.behaviour is None for row in cell_rows),

@@ -310,6 +310,20 @@ def test_one_lock_under_two_names_is_one_release(audited: Audited) -> None:
     assert rows(audited.database, "SELECT count(DISTINCT lock_digest) FROM releases WHERE matrix = 'twins'") == [(1,)]
 
 
+def test_equal_releases_are_dumped_once_and_that_is_what_is_told(release_audit: Program) -> None:
+    """The first of the two was not known before, and neither was the second."""
+    twins: list[dict[str, Any]] = [release("1.0"), release("1.0", name="twin")]
+    matrix = write_matrix(release_audit.folder / "twins.yaml", twins, [SPRING])
+    first = release_audit("run", matrix, "--json", "summary.json")
+    assert "1 dumped now, 1 the same as one of these, 0 known from before, " in first.stdout
+    (told,) = json.loads((release_audit.folder / "summary.json").read_text())["audits"]
+    assert (told["dumped"], told["shared"], told["reused"]) == (1, 1, 0)
+    database = release_audit.folder / "results" / "audit.duckdb"
+    assert rows(database, "SELECT release FROM dumps WHERE reused") == []
+    assert "0 dumped now, 2 known from before, 0 control runs" in release_audit("run", matrix).stdout
+    assert rows(database, "SELECT release FROM dumps WHERE NOT reused") == []
+
+
 def test_an_added_release_is_the_only_one_dumped(audited: Audited) -> None:
     matrix = write_matrix(
         audited.program.folder / "added.yaml", [release("1.0"), release("1.2"), release("1.13")], [SPRING, CHAOS]

@@ -67,10 +67,8 @@ def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: Asked | None
         told = summary.summarise(store, result.run_id)
         met = _met(file, result, accepted, store)
         nodes = runner.told()
-    counts = {"dumped": result.dumped, "reused": result.reused, "checked": result.checked}
-    screen.summary(
-        told, **counts, seconds=time.monotonic() - began, program=_program(), database=_database_option(wishes.database)
-    )
+    seconds = time.monotonic() - began
+    screen.summary(told, result.counts, seconds=seconds, program=_program(), database=_database_option(wishes.database))
     for line in ("\nWhich node of the cluster did what:", *(f"  {line}" for line in nodes)) if nodes else ():
         screen.note(line)
     for note in met.notes:
@@ -107,8 +105,9 @@ def _met(file: MatrixFile, result: AuditResult, accepted: Waivers, store: Store)
         exit_code=result.exit_code,
         run_id=result.run_id,
         releases=len({row[0] for row in store.query(_RELEASES, [result.run_id]).rows}),
-        dumped=result.dumped,
-        reused=result.reused,
+        dumped=result.counts.dumped,
+        shared=result.counts.shared,
+        reused=result.counts.reused,
         changes=met.changes,
         not_audited=met.not_audited,
         notes=accepted.notes({*boundaries, *store.nights.reported()}),
