@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from audit.dumps.counts import DumpCounts
 from audit.failures import printable, readable
 from audit.reports.summary import Group, PairLine, Summary
 
@@ -57,9 +59,9 @@ _LISTED = 12
 class Screen:
     """A terminal, or a log when there is none: progress bars there, one line an item here."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        """With ``quiet``, progress goes to standard error: standard output is for a machine."""
-        self._out = Console(highlight=False, stderr=quiet)
+    def __init__(self, *, on_standard_error: bool = False) -> None:
+        """All that people read goes to standard error where a machine reads standard output."""
+        self._out = Console(highlight=False, stderr=on_standard_error)
         self._err = Console(stderr=True, highlight=False)
 
     @contextmanager
@@ -99,8 +101,8 @@ class Screen:
         self._out.print(Text(printable(text)), soft_wrap=True)
 
     def warning(self, text: str) -> None:
-        """Print a line that should not be overlooked."""
-        self._out.print(Text(printable(text), "bold red"), soft_wrap=True)
+        """Print a line that should not be overlooked to standard error."""
+        self._err.print(Text(printable(text), "bold red"), soft_wrap=True)
 
     def error(self, text: str) -> None:
         """Print a line to standard error."""
@@ -108,19 +110,12 @@ class Screen:
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Print rows under headings; on no terminal, as wide as they are."""
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            table.add_row(*(Text(_shown(value)) for value in row))
         if self._out.is_terminal:
-            self._out.print(table)
+            self._out.print(_table(columns, rows))
         else:
-            Console(highlight=False, width=_WIDEST).print(table, crop=False)
+            self._out.file.write(table_text(columns, rows))
 
-    def summary(
-        self, summary: Summary, *, dumped: int, reused: int, checked: int, seconds: float, program: str, database: str
-    ) -> None:
+    def summary(self, summary: Summary, counts: DumpCounts, *, seconds: float, program: str, database: str) -> None:
         """Print what a run came to; ``program`` and ``database`` are how to ask on, on a command line."""
         self._out.print()
         for group in summary.groups:
@@ -142,7 +137,7 @@ class Screen:
                 "does not read: see the view separations",
                 soft_wrap=True,
             )
-        self._out.print(f"{dumped} dumped now, {reused} known from before, {checked} control runs, {seconds:.1f} s")
+        self._out.print(f"{counts.told}, {seconds:.1f} s", soft_wrap=True)
         self._next(summary, program, database)
 
     def reproduced(self, found: Sequence[Reproduced], seconds: float) -> None:
@@ -256,6 +251,22 @@ class Screen:
 def _named(summary: Summary, line: PairLine) -> str:
     """A pair as a command takes it; another matrix in the database may have the same names."""
     return shlex.join(["--matrix", summary.matrix, line.environment, line.older, line.newer])
+
+
+def table_text(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Rows under headings, as wide as they are."""
+    text = io.StringIO()
+    Console(file=text, highlight=False, width=_WIDEST).print(_table(columns, rows), crop=False)
+    return text.getvalue()
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_shown(value)) for value in row))
+    return table
 
 
 def _shown(value: Any) -> str:

@@ -24,6 +24,7 @@ from audit.asked.matrix_file import MatrixFile
 from audit.comparisons import comparing, controls, second_look
 from audit.comparisons.controls import Control
 from audit.dumps import dumping
+from audit.dumps.counts import DumpCounts
 from audit.dumps.dumping import Dumped
 from audit.errors import EXIT_COMPLETE, EXIT_INCOMPLETE
 from audit.explanations import explaining, showing, telling
@@ -46,10 +47,7 @@ class AuditResult:
     """What an audit came to; the rest is in the store."""
 
     run_id: str
-    dumped: int
-    reused: int
-    checked: int
-    """Controls, twins and second looks that were run besides."""
+    counts: DumpCounts
     failures: tuple[Failure, ...]
     blind: tuple[str, ...]
     """Environments in which a planted fault was not seen."""
@@ -172,9 +170,7 @@ def finish(planned: Planned, recorded: Recorded, judged: Judged, store: Store) -
     checked = [found for name, found in judged.dumped.items() if name not in recorded.own]
     result = AuditResult(
         run_id=planned.run.run_id,
-        dumped=sum(not each.reused for each in audited),
-        reused=sum(each.reused for each in audited),
-        checked=sum(not each.reused for each in checked),
+        counts=DumpCounts.of(audited, checked),
         failures=(*recorded.failures, *judged.failures),
         blind=tuple(title for title, control in judged.held.items() if control.blind),
         empty=all(row.behaviour is None for row in recorded.rows),

@@ -109,7 +109,7 @@ def required_by(distribution: str) -> set[str]:
 
 
 ROOMS = [
-    *("errors", "failures", "digests", "folders", "machine"),
+    *("errors", "failures", "digests", "folders", "machine", "named_files"),
     *("confining", "asked", "installing", "cluster", "stimuli", "processes", "storage", "tools", "planning", "dumps"),
     *("comparisons", "run_rows", "laws", "explanations", "pipeline", "reproducing", "reports"),
     *("nights", "console", "doctor", "verbs", "cli", "guard", "__main__"),

@@ -21,8 +21,11 @@ BARE = {"SHELL": "/bin/sh", "PATH": "/usr/bin:/bin"}
 """All that cron gives a command, but for HOME and the user's name."""
 
 
-def plan(folder: Path, **more: str) -> Plan:
-    return Plan(matrices=(SHIPPED / "mujoco.yaml",), at=time(3, 5), database=folder / "audit.duckdb", **more)
+def plan(folder: Path, notify: str = "", *, require_sandbox: bool = False) -> Plan:
+    return Plan(
+        matrices=(SHIPPED / "mujoco.yaml",), at=time(3, 5), database=folder / "audit.duckdb", notify=notify,
+        require_sandbox=require_sandbox,
+    )  # fmt: skip
 
 
 def cron_line(text: str) -> tuple[list[str], str]:
@@ -120,6 +123,14 @@ def test_the_steps_of_the_workflow_are_shell(tmp_path: Path) -> None:
     told = subprocess.run(["sh", "-c", scripts[-1]], capture_output=True, text=True, check=False)
     assert told.returncode == 1
     assert told.stdout.startswith("::error::A new release changed something")
+
+
+@pytest.mark.parametrize("form", schedule.FILES)
+def test_every_schedule_can_refuse_to_run_without_protection(tmp_path: Path, form: str) -> None:
+    for required in (True, False):
+        made = schedule.files(form, plan(tmp_path, require_sandbox=required))
+        (command,) = [line for text in made.values() for line in text.splitlines() if " nightly " in line]
+        assert ("--require-sandbox" in command) == required
 
 
 def test_what_cannot_be_scheduled_is_refused(release_audit: Program, tmp_path: Path) -> None:

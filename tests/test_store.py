@@ -17,6 +17,7 @@ import pytest
 from audit.errors import StoreError, UsageError
 from audit.stimuli.bank import Bank, Coverage
 from audit.stimuli.stimulus import Stimulus, packed
+from audit.storage.database import Database
 from audit.storage.migrating import MIGRATIONS
 from audit.storage.records import BlameRecord, DumpRecord, NewDump, ProbeRecord, StoredArray
 from audit.storage.store import Store
@@ -194,6 +195,36 @@ def test_a_query_that_is_wrong_is_the_users_mistake(store: Store) -> None:
         store.query("SELECT * FROM nowhere")
     with pytest.raises(UsageError):
         store.query("SELEKT")
+
+
+class InterruptedConnection:
+    """What DuckDB does where it finds, between two pieces of its work, that a signal's handler raised something.
+
+    Whether it finds that is a matter of which of its threads has the work: no test can rely on it.
+    """
+
+    def execute(self, *_: object) -> None:
+        raise RuntimeError("Query interrupted")
+
+    def sql(self, *_: object, **__: object) -> None:
+        raise RuntimeError("Query interrupted")
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_signal_while_the_database_works_is_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = Database(tmp_path / "audit.duckdb")
+    database.close()
+    monkeypatch.setattr(database, "_connection", InterruptedConnection())
+    for work in (
+        lambda: database.query("SELECT 1"),
+        lambda: database.rows("SELECT 1"),
+        lambda: database.execute("SELECT 1", ()),
+        lambda: database.write_parquet("SELECT 1", tmp_path / "one.parquet"),
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            work()
 
 
 def test_a_query_is_written_to_parquet(store: Store, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ class Told:
 
     def as_json(self) -> str:
         """For a machine."""
-        return json.dumps(asdict(self), indent=1, default=str)
+        return json.dumps(asdict(self), indent=1, default=str) + "\n"
 
 
 def shortened(before: Sequence[str]) -> str:

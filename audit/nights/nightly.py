@@ -150,8 +150,9 @@ def _audit(
     summary = replace(
         blank,
         run_id=result.run_id,
-        dumped=result.dumped,
-        reused=result.reused,
+        dumped=result.counts.dumped,
+        shared=result.counts.shared,
+        reused=result.counts.reused,
         changes=met.changes,
         not_audited=met.not_audited,
         exit_code=_exit_code(result, met, unsteady),

@@ -39,6 +39,7 @@ class Plan:
     at: time
     database: Path
     notify: str = ""
+    require_sandbox: bool = False
 
 
 def time_of_day(text: str) -> time:
@@ -80,7 +81,8 @@ def folder() -> Path:
 
 def _arguments(plan: Plan, matrices: list[str], database: str, summary: str) -> list[str]:
     hook = [f"--notify={plan.notify}"] if plan.notify else []
-    return ["nightly", *matrices, f"--db={database}", f"--markdown={summary}", *hook]
+    sandbox = ["--require-sandbox"] if plan.require_sandbox else []
+    return ["nightly", *matrices, f"--db={database}", f"--markdown={summary}", *hook, *sandbox]
 
 
 def _command(plan: Plan) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from audit import named_files
 from audit.console import Screen
 from audit.errors import EXIT_COMPLETE, UsageError
 from audit.explanations import between, blaming, explaining, reproducer, showing, telling
@@ -19,30 +20,29 @@ from audit.failures import Failure
 from audit.installing import changelogs
 from audit.storage.store import Store
 from audit.tools import Tools
-from audit.verbs import trust_options
-from audit.verbs.running import DATABASE
-from audit.verbs.search_verbs import of_matrix
-from audit.verbs.trust_options import allow_source, require_sandbox
+from audit.verbs import options
 
 
-@click.command()
+@click.command(short_help="Say why two releases differ.")
 @click.argument("environment")
 @click.argument("older")
 @click.argument("newer")
-@of_matrix
-@click.option("--with", "beside", multiple=True, help="What stays the same, such as 'gymnasium==1.3.0'.")
-@click.option("--python", help="Python of the releases; default: that of this program.")
-@click.option("--exclude-newer", "day", type=click.DateTime(["%Y-%m-%d"]), help="Resolve as on that evening (UTC).")
+@options.matrix
+@options.beside
+@options.python
+@options.exclude_newer
 @click.option("--blame/--no-blame", "search", default=True, show_default=True,
-              help="Whether to search for the distribution where several differ.")  # fmt: skip
-@click.option("--fresh", is_flag=True, help="Ask the index anew what the requirements resolve to.")
-@allow_source
-@require_sandbox
-@click.option("--json", "as_json", is_flag=True, help="For a machine.")
-@click.option("--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True)
+              help="If several packages differ, search for the one that brought the change.")  # fmt: skip
+@options.fresh
+@options.timeout
+@options.allow_source
+@options.runs_releases
+@click.option("--json", "place", type=options.OUTPUT_FILE, metavar="FILE",
+              help="Write the explanation as JSON to this file; - is standard output.")  # fmt: skip
+@options.database
 def explain(
     environment: str, older: str, newer: str, matrix: str | None, beside: tuple[str, ...], python: str | None,
-    day: datetime.datetime | None, search: bool, fresh: bool, allow_source: bool, require_sandbox: bool, as_json: bool,
+    day: datetime.datetime | None, search: bool, fresh: bool, timeout: float, allow_source: bool, place: Path | None,
     database: Path,
 ) -> int:  # fmt: skip
     """Say why ENVIRONMENT differs between OLDER and NEWER: stage, constants, law, package.
@@ -50,17 +50,16 @@ def explain(
     Each is the id of a release in the database, or requirements such as 'mujoco==3.1.6'. Where an audit has them with
     ENVIRONMENT, which is its title there, all that the matrix says of it holds.
     """
-    screen = Screen(quiet=as_json)
-    trust_options.check(screen, required=require_sandbox)
+    screen = Screen(on_standard_error=place == named_files.STANDARD_OUTPUT)
     given = Given(matrix=matrix, beside=beside, python=python, day=day.date() if day else None, source=allow_source)
     with Store(database) as store:
-        tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=300.0)
+        tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=timeout)
         resolver = Resolver(store, fresh=fresh)
         inquiry = Inquiry(between.ask(store, environment, (older, newer), given), tools, resolver)
         told = _explain(inquiry, search, resolver.as_of)
-    if as_json:
-        click.echo(told.as_json())
-    else:
+    if place is not None:
+        named_files.put(place, told.as_json())
+    if place != named_files.STANDARD_OUTPUT:
         for line in told.lines():
             screen.note(line)
     return EXIT_COMPLETE

@@ -8,54 +8,54 @@ from pathlib import Path
 
 import click
 
-from audit import folders
+from audit import folders, named_files
 from audit.asked import matrix_file
 from audit.asked.matrix_file import MatrixFile
 from audit.cluster.workers import Workers
 from audit.console import Screen
 from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, StoreError, UsageError
-from audit.nights import hook, schedule, waivers
+from audit.nights import hook, schedule
 from audit.nights import nightly as nights
+from audit.nights import waivers as accepting
 from audit.nights.nightly import Evening
 from audit.nights.schedule import Plan
-from audit.reports.summaries import markdown, outputs, plain
+from audit.reports.summaries import markdown, plain
 from audit.reports.summaries.outputs import Outputs
 from audit.reports.summaries.value import AuditSummary
 from audit.storage.store import Store
 from audit.tools import Tools
-from audit.verbs import running
-from audit.verbs.running import DATABASE
-
-_database = click.option(
-    "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
-    help="The database; its arrays lie beside it.",
-)  # fmt: skip
+from audit.verbs import options, running
 
 
-@click.command()
+@click.command(short_help="Audit what is new since the last night.")
 @click.argument("matrices", nargs=-1, required=True, metavar="MATRIX...")
-@_database
-@click.option("--waivers", "waiver_file", type=click.Path(path_type=Path, dir_okay=False),
-              help="Accepted changes; default: waivers.yaml beside each matrix.")  # fmt: skip
-@click.option("--notify", metavar="CMD", help="Shell command that gets the summary as Markdown when there is news.")
-@click.option("--day", type=click.DateTime(["%Y-%m-%d"]), help="As on that evening (UTC): for nights that were missed.")
-@click.option("--address", help="A running Ray cluster; default: RAY_ADDRESS, else a local one.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Releases dumped at the same time; default: one a core.")
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=300.0, show_default=True,
-              help="Seconds that one cell may take.")  # fmt: skip
-@click.option("--explain/--no-explain", default=True, show_default=True, help="Whether changes are looked into.")
-@outputs.options
+@options.database
+@options.waivers
+@click.option("--notify", metavar="COMMAND",
+              help="Run this shell command when there is news, with the summary as Markdown on its standard "
+              "input.")  # fmt: skip
+@click.option("--day", type=options.DATE, metavar=options.DAY,
+              help="Audit as on the evening of this day (UTC), for a night that was missed.")  # fmt: skip
+@options.address
+@options.jobs
+@options.timeout
+@options.explain
+@options.runs_releases
+@options.summaries
 def nightly(
-    matrices: tuple[str, ...], database: Path, waiver_file: Path | None, notify: str | None,
+    matrices: tuple[str, ...], database: Path, waivers: Path | None, notify: str | None,
     day: datetime.datetime | None, address: str | None, jobs: int | None, timeout: float, explain: bool,
-    **summaries: str | None,
+    **summaries: Path | None,
 ) -> int:  # fmt: skip
-    """Audit what is new since the last night in each MATRIX. Exits with 1 for changes that are new and not accepted."""
-    wanted = Outputs.of(**summaries)
-    screen = Screen(quiet=wanted.takes_standard_output)
+    """Audit what is new since the last night in each MATRIX.
+
+    Exits with 1 if something changed that is new and that nobody has accepted.
+    """
     files = _read(matrices)
+    wanted = Outputs.of(**summaries)
+    screen = Screen(on_standard_error=wanted.takes_standard_output)
     evening = Evening(today=day.date() if day else running.today(), past=day is not None)
-    accepted = [waivers.beside(file.path, waiver_file, evening.today) for file in files]
+    accepted = [accepting.beside(file.path, waivers, evening.today) for file in files]
     busy = (
         f"another nightly audit works on {database}, process {{}}: this one is not needed, or wait until that has ended"
     )
@@ -104,25 +104,32 @@ def _hand_on(told: Sequence[AuditSummary], wanted: Outputs, notify: str | None, 
         screen.error(f"release-audit: {trouble}")
 
 
-@click.command("schedule")
+@click.command("schedule", short_help="Print the files that start nightly every night.")
 @click.argument("matrices", nargs=-1, required=True, metavar="MATRIX...")
-@click.option("--cron", "form", flag_value="cron", help="A line for crontab.")
-@click.option("--systemd", "form", flag_value="systemd", help="A service and a timer.")
-@click.option("--github", "form", flag_value="github", help="A workflow of GitHub Actions.")
-@click.option("--at", default="03:30", show_default=True, help="The time of the night; GitHub's clock is UTC.")
-@click.option("--notify", metavar="CMD", help="Handed on to `nightly`.")
-@_database
-@click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="Folder to write the files into.")
+@click.option("--cron", "form", flag_value="cron", help="Print a line for crontab.")
+@click.option("--systemd", "form", flag_value="systemd", help="Print a service and a timer for systemd.")
+@click.option("--github", "form", flag_value="github", help="Print a workflow for GitHub Actions.")
+@click.option("--at", default="03:30", show_default=True, metavar="HH:MM",
+              help="Start at this time of day. GitHub's clock is UTC.")  # fmt: skip
+@click.option("--notify", metavar="COMMAND", help="Pass this option on to nightly.")
+@click.option("--require-sandbox", is_flag=True, help="Pass this option on to nightly.")
+@options.database
+@click.option("--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="Write the files into this folder instead of printing them.")  # fmt: skip
 def scheduled(
-    matrices: tuple[str, ...], form: str | None, at: str, notify: str | None, database: Path, output: Path | None
-) -> int:
+    matrices: tuple[str, ...], form: str | None, at: str, notify: str | None, require_sandbox: bool, database: Path,
+    output: Path | None,
+) -> int:  # fmt: skip
     """Print the file that makes this machine, or GitHub, run `nightly` on each MATRIX every night."""
     if form is None:
         raise UsageError("say what for: --cron, --systemd or --github")
     paths = [matrix_file.find(name).absolute() for name in matrices]
     for path in paths:
         matrix_file.read(path)
-    plan = Plan(matrices=tuple(paths), at=schedule.time_of_day(at), database=database.absolute(), notify=notify or "")
+    plan = Plan(
+        matrices=tuple(paths), at=schedule.time_of_day(at), database=database.absolute(), notify=notify or "",
+        require_sandbox=require_sandbox,
+    )  # fmt: skip
     files = schedule.files(form, plan)
     if here := schedule.variables():
         Screen().error(f"release-audit: set these there too, where they are needed: {', '.join(here)}")
@@ -132,6 +139,6 @@ def scheduled(
         click.echo(schedule.together(files), nl=False)
         return EXIT_COMPLETE
     for name, text in files.items():
-        folders.write_whole(output / name, text.encode())
+        named_files.put(output / name, text)
         Screen().note(f"written: {output / name}")
     return EXIT_COMPLETE

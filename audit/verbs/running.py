@@ -25,10 +25,8 @@ from audit.reports.summaries.outputs import Outputs
 from audit.reports.summaries.value import AuditSummary
 from audit.reports.summary import Summary
 from audit.storage.store import Store
-from audit.tools import Tools
-from audit.verbs import trust_options
-
-DATABASE = Path("results/audit.duckdb")
+from audit.tools import CELL_SECONDS, Tools
+from audit.verbs.options import DATABASE
 
 _MEANINGS = {
     EXIT_COMPLETE: "The audit is complete",
@@ -52,22 +50,18 @@ class Wishes:
     """Whether a change is a failure."""
     address: str | None = None
     jobs: int | None = None
-    timeout: float = 300.0
+    timeout: float = CELL_SECONDS
     explain: bool = True
     again: bool = False
     """Whether cells are tried that failed too often before."""
     waivers: Path | None = None
     """Accepted changes; nothing for those beside the matrix."""
     outputs: Outputs = field(default_factory=Outputs)
-    require_sandbox: bool = False
-    """Whether a protection that this system lacks is a mistake."""
 
 
 def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedReleases | None = None) -> int:
     """Audit what the matrix stands for, or what is ``asked``; print the summary, return the exit code."""
     began = time.monotonic()
-    if wishes.require_sandbox:
-        trust_options.check(screen, required=True)
     accepted = waivers.beside(file.path, wishes.waivers, today())
     with Store(wishes.database) as store, Workers(wishes.address, wishes.jobs) as runner:
         tools = Tools(store=store, runner=runner, reporter=screen, timeout=wishes.timeout, again=wishes.again)
@@ -75,10 +69,8 @@ def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedRele
         told = summary.summarise(store, result.run_id)
         met = _met(file, result, accepted, store)
         nodes = runner.told()
-    counts = {"dumped": result.dumped, "reused": result.reused, "checked": result.checked}
-    screen.summary(
-        told, **counts, seconds=time.monotonic() - began, program=_program(), database=_database_option(wishes.database)
-    )
+    seconds = time.monotonic() - began
+    screen.summary(told, result.counts, seconds=seconds, program=_program(), database=_database_option(wishes.database))
     for line in ("\nWhich node of the cluster did what:", *(f"  {line}" for line in nodes)) if nodes else ():
         screen.note(line)
     for note in met.notes:
@@ -86,8 +78,6 @@ def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedRele
     code = result.exit_code
     if code == EXIT_COMPLETE and wishes.check and is_alarming(told, met):
         code = EXIT_CHANGED
-    if result.dumped or result.checked:
-        trust_options.check(screen, required=False)
     meaning = _BLIND if result.blind else _EMPTY if result.empty else _MEANINGS[code]
     screen.note(f"\n{meaning} (exit code {code})")
     trouble = meaning if result.exit_code != EXIT_COMPLETE else ""
@@ -117,8 +107,9 @@ def _met(file: MatrixFile, result: AuditResult, accepted: Waivers, store: Store)
         exit_code=result.exit_code,
         run_id=result.run_id,
         releases=len({row[0] for row in store.query(_RELEASES, [result.run_id]).rows}),
-        dumped=result.dumped,
-        reused=result.reused,
+        dumped=result.counts.dumped,
+        shared=result.counts.shared,
+        reused=result.counts.reused,
         changes=met.changes,
         not_audited=met.not_audited,
         notes=accepted.notes({*boundaries, *store.nights.reported()}),

@@ -31,6 +31,7 @@ class AuditSummary:
     news: tuple[str, ...] = ()
     releases: int = 0
     dumped: int = 0
+    shared: int = 0
     reused: int = 0
     changes: tuple[NightChange, ...] = ()
     not_audited: tuple[NotAudited, ...] = ()
