@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from audit.errors import UsageError
+from audit.errors import AuditError, UsageError
 from audit.reports.summaries import as_json, junit, markdown, plain
 from audit.reports.summaries.outputs import Outputs
 from audit.reports.summaries.value import AuditSummary, NotAudited
@@ -48,6 +48,28 @@ def test_lines_tell_what_is_urgent_first() -> None:
     assert [line for line in told if line in order] == order
     assert "  E: a-1 → a-2: changed: far apart" in told
     assert "\x1b" not in plain.text(nasty())
+
+
+def test_an_audit_of_nothing_does_not_say_that_nothing_changed() -> None:
+    trouble = "Nothing could be audited: no release could be dumped on any environment"
+    for first in (True, False):
+        empty = replace(SUMMARY, exit_code=3, changes=(), first=first, empty=True, trouble=trouble)
+        assert empty.headline == trouble
+    blind = replace(SUMMARY, exit_code=3, changes=(), not_audited=(), trouble="Blind on E")
+    assert blind.headline == "Nothing changed. Blind on E"
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 release is recorded as it is"), (2, "2 releases are recorded as")])
+def test_the_first_night_counts_its_releases(count: int, words: str) -> None:
+    assert words in AuditSummary(matrix="m", night="n", exit_code=0, first=True, releases=count).headline
+
+
+def test_all_notes_are_kept_and_some_are_shown() -> None:
+    """The next night looks up in the text what was told: nobody is woken for what is not shown."""
+    notes = tuple(f"note {number}." for number in range(plain.LISTED + 3))
+    many = replace(SUMMARY, notes=notes)
+    assert "  and 3 more" in plain.lines(many)
+    assert all(plain.note(each) in plain.text(many) for each in notes)
 
 
 def test_a_quiet_night_is_quiet() -> None:
@@ -115,6 +137,23 @@ def test_two_summaries_do_not_share_standard_output() -> None:
     assert Outputs.of(json="-", markdown="f.md", junit=None).takes_standard_output
     with pytest.raises(UsageError, match="only one summary"):
         Outputs.of(json="-", markdown="-")
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="it is a folder"):
+        Outputs.of(json=str(tmp_path))
+    with pytest.raises(UsageError, match="file is no folder"):
+        Outputs.of(junit=str(tmp_path / "file" / "deep" / "m.xml"))
+    assert Outputs.of(json=str(tmp_path / "new" / "deep" / "m.json"), markdown=str(tmp_path / "file")).wanted
+
+
+def test_a_file_that_cannot_be_written_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
+    wanted = Outputs.of(json=str(tmp_path / "m.json"), markdown=str(tmp_path / "m.md"))
+    (tmp_path / "m.json").mkdir()
+    with pytest.raises(AuditError, match=r"the summary --json=\S+ could not be written: Is a directory"):
+        wanted.write([SUMMARY])
+    assert (tmp_path / "m.md").read_text(encoding="utf-8").startswith("## m")
 
 
 def test_a_matrix_is_not_taken_for_the_file_to_write(release_audit: Program, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from audit.asked import matrix_file
 from audit.asked.matrix_file import MatrixFile
 from audit.cluster.workers import Workers
 from audit.console import Screen
-from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, StoreError, UsageError
+from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, EXIT_INCOMPLETE, AuditError, StoreError, UsageError
 from audit.nights import hook, schedule, waivers
 from audit.nights import nightly as nights
 from audit.nights.nightly import Evening
@@ -54,13 +54,11 @@ def nightly(
     wanted = Outputs.of(**summaries)
     screen = Screen(quiet=wanted.takes_standard_output)
     files = _read(matrices)
-    evening = Evening(today=day.date() if day else running.today(), past=day is not None)
+    evening = _evening(day.date() if day else running.today())
     accepted = [waivers.beside(file.path, waiver_file, evening.today) for file in files]
-    busy = (
-        f"another nightly audit works on {database}, process {{}}: this one is not needed, or wait until that has ended"
-    )
     told: list[AuditSummary] = []
-    with folders.held(database.with_name(f"{database.name}.nightly"), busy):
+    untold = False
+    with folders.held(database.with_name(f"{database.name}.nightly"), lambda process: _busy(database, process)):
         try:
             with Store(database) as store, Workers(address, jobs) as runner:
                 tools = Tools(store=store, runner=runner, reporter=screen, timeout=timeout)
@@ -73,8 +71,8 @@ def nightly(
                 raise
             screen.error(f"release-audit: {error}")  # that is told again tomorrow, and the change is not
         finally:  # also when a later matrix is interrupted: what has been recorded is not told on another night
-            _hand_on(told, wanted, notify, screen)
-    code = _exit_code(told)
+            untold = not _hand_on(told, wanted, notify, screen)
+    code = EXIT_INCOMPLETE if untold and _exit_code(told) != EXIT_CHANGED else _exit_code(told)
     screen.note(f"exit code {code}")
     return code
 
@@ -89,19 +87,44 @@ def _read(names: Sequence[str]) -> list[MatrixFile]:
     return files
 
 
+def _evening(day: datetime.date) -> Evening:
+    if day > running.today():
+        raise UsageError(f"--day {day} is still to come: what will be new on that evening is not known")
+    return Evening(today=day, past=day < running.today())
+
+
+def _busy(database: Path, process: str) -> str:
+    works = f"another nightly audit works on {database}, process {process}"
+    return f"{works}: this one is not needed, or wait until that has ended"
+
+
+def _readable(waiver_file: Path | None) -> Path | None:
+    """The file with its whole path; what is wrong in it is told now, and not at night."""
+    if waiver_file is None:
+        return None
+    waivers.read(waiver_file, running.today())
+    return waiver_file.absolute()
+
+
 def _exit_code(told: Sequence[AuditSummary]) -> int:
     """That of the gravest: a change that is new, then a mistake or an audit that is not complete."""
     codes = {each.exit_code for each in told}
     return EXIT_CHANGED if EXIT_CHANGED in codes else max(codes, default=EXIT_COMPLETE)
 
 
-def _hand_on(told: Sequence[AuditSummary], wanted: Outputs, notify: str | None, screen: Screen) -> None:
-    """Write the summaries, then hand those with news to the hook: it may want the files."""
-    if told:
-        wanted.write(told)
+def _hand_on(told: Sequence[AuditSummary], wanted: Outputs, notify: str | None, screen: Screen) -> bool:
+    """Write the summaries, then hand those with news to the hook: it may want the files. Whether all were written."""
+    written = True
+    try:
+        if told:
+            wanted.write(told)
+    except AuditError as error:  # the night is recorded, and no other one tells of it
+        written = False
+        screen.error(f"release-audit: {error}")
     news = [each for each in told if not each.is_quiet]
     if notify and news and (trouble := hook.tell(notify, markdown.render(news))):
         screen.error(f"release-audit: {trouble}")
+    return written
 
 
 @click.command("schedule")
@@ -110,19 +133,28 @@ def _hand_on(told: Sequence[AuditSummary], wanted: Outputs, notify: str | None, 
 @click.option("--systemd", "form", flag_value="systemd", help="A service and a timer.")
 @click.option("--github", "form", flag_value="github", help="A workflow of GitHub Actions.")
 @click.option("--at", default="03:30", show_default=True, help="The time of the night; GitHub's clock is UTC.")
-@click.option("--notify", metavar="CMD", help="Handed on to `nightly`.")
+@click.option("--notify", metavar="CMD", help="Handed on to `nightly`, as are the next four.")
+@click.option("--waivers", "waiver_file", type=click.Path(path_type=Path, dir_okay=False), help="Accepted changes.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Releases dumped at the same time.")
+@click.option("--timeout", type=click.FloatRange(min=0.1), help="Seconds that one cell may take.")
+@click.option("--address", help="A running Ray cluster.")
 @_database
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="Folder to write the files into.")
 def scheduled(
-    matrices: tuple[str, ...], form: str | None, at: str, notify: str | None, database: Path, output: Path | None
-) -> int:
+    matrices: tuple[str, ...], form: str | None, at: str, notify: str | None, waiver_file: Path | None,
+    database: Path, output: Path | None, **handed_on: str | float | None,
+) -> int:  # fmt: skip
     """Print the file that makes this machine, or GitHub, run `nightly` on each MATRIX every night."""
     if form is None:
         raise UsageError("say what for: --cron, --systemd or --github")
-    paths = [matrix_file.find(name).absolute() for name in matrices]
-    for path in paths:
-        matrix_file.read(path)
-    plan = Plan(matrices=tuple(paths), at=schedule.time_of_day(at), database=database.absolute(), notify=notify or "")
+    plan = Plan(
+        matrices=tuple(file.path.absolute() for file in _read(matrices)),
+        at=schedule.time_of_day(at),
+        database=database.absolute(),
+        waivers=_readable(waiver_file),
+        notify=notify or "",
+        options=tuple(f"--{name}={value}" for name, value in handed_on.items() if value is not None),
+    )
     files = schedule.files(form, plan)
     if here := schedule.variables():
         Screen().error(f"release-audit: set these there too, where they are needed: {', '.join(here)}")

@@ -103,24 +103,21 @@ def today() -> datetime.date:
 def _met(file: MatrixFile, result: AuditResult, accepted: Waivers, store: Store) -> AuditSummary:
     """What changed between neighbours; new is what no earlier run of the matrix met."""
     name = file.matrix.name
-    question = Question(
-        run_id=result.run_id,
-        outputs=file.matrix.outputs,
-        reported=standings.met_before(store, name, result.run_id),
-        waivers=accepted,
-    )
+    before = standings.met_before(store, name, result.run_id)
+    question = Question(run_id=result.run_id, outputs=file.matrix.outputs, reported=before, waivers=accepted)
     met = standings.meet(store, question)
     boundaries = {(each.environment, each.older, each.newer) for each in met.changes}
     return AuditSummary(
         matrix=name,
         exit_code=result.exit_code,
         run_id=result.run_id,
+        empty=result.empty,
         releases=len({row[0] for row in store.query(_RELEASES, [result.run_id]).rows}),
         dumped=result.dumped,
         reused=result.reused,
         changes=met.changes,
         not_audited=met.not_audited,
-        notes=accepted.notes({*boundaries, *store.nights.reported()}),
+        notes=accepted.notes({*boundaries, *before, *store.nights.reported()}),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from audit.errors import UsageError
+from audit.errors import AuditError, UsageError
 from audit.reports.summaries import as_json, junit, markdown
 from audit.reports.summaries.value import AuditSummary
 
@@ -35,11 +36,14 @@ class Outputs:
         """From the values of the options.
 
         Raises:
-            UsageError: where two of them would be mixed on standard output.
+            UsageError: where two of them would be mixed on standard output, or a file cannot be written.
         """
         wanted = tuple((form, place) for form, place in places.items() if place is not None)
         if sum(place == STANDARD_OUTPUT for _, place in wanted) > 1:
             raise UsageError("only one summary can go to standard output: give the others a file, as in --json=FILE")
+        for form, place in wanted:
+            if place != STANDARD_OUTPUT and (trouble := _trouble(Path(place))):
+                raise UsageError(f"--{form}={place} cannot be written: {trouble}")
         return cls(wanted=wanted)
 
     @property
@@ -48,15 +52,38 @@ class Outputs:
         return any(place == STANDARD_OUTPUT for _, place in self.wanted)
 
     def write(self, summaries: Sequence[AuditSummary]) -> None:
-        """Write all of them."""
+        """Write all of them, also where one cannot be written.
+
+        Raises:
+            AuditError: which could not, and why.
+        """
+        troubles = []
         for form, place in self.wanted:
-            text = RENDERERS[form](summaries)
-            if place == STANDARD_OUTPUT:
-                click.echo(text, nl=False)
-                continue
-            path = Path(place)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            try:
+                _write(RENDERERS[form](summaries), place)
+            except OSError as error:
+                troubles.append(f"the summary --{form}={place} could not be written: {error.strerror}")
+        if troubles:
+            raise AuditError("; ".join(troubles))
+
+
+def _write(text: str, place: str) -> None:
+    if place == STANDARD_OUTPUT:
+        click.echo(text, nl=False)
+        return
+    path = Path(place)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _trouble(path: Path) -> str:
+    """Why a file could not be written, as far as that can be seen before; nothing where it could."""
+    if path.is_dir():
+        return "it is a folder"
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if there != path and not there.is_dir():
+        return f"{there} is no folder"
+    return "" if os.access(there, os.W_OK) else f"{there} is not yours to write"
 
 
 def options(command: Command) -> Command:
