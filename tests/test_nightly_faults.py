@@ -41,7 +41,7 @@ def matrix(folder: Path, name: str, major: int, pins: str = "tinydep==1.0", **sp
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PackageIndex]:
     with serving(PackageIndex(folder=tmp_path_factory.mktemp("index"))) as served:
         served.publish_dependency("1.0", day(0))
-        for version in ("10.0", "11.0", "12.0", "13.0"):
+        for version in ("10.0", "11.0", "12.0", "13.0", "15.0"):
             served.publish(version, "1.0", day(0))
         served.publish("14.0", "1.33", day(0))
         yield served
@@ -54,6 +54,7 @@ def nights(index: PackageIndex, environment: dict[str, str], tmp_path_factory: p
         matrix(folder, "larger", 10),
         matrix(folder, "unsteady", 11),
         matrix(folder, "waiting", 12, pins="tinydep<4"),
+        matrix(folder, "unbuilt", 15, pins="tinydep<4"),
         matrix(folder, "empty", 13, id="tinysim:tinysim/Nowhere-v0"),
         matrix(folder, "blind", 14),
     )
@@ -63,6 +64,7 @@ def nights(index: PackageIndex, environment: dict[str, str], tmp_path_factory: p
     nights.publish("11.1", "1.30", 2)
     tinysim.write_version(index.folder, "12.1", "1.3", ("gymnasium", "tinydep==3.0"))
     index.uploaded["tinysim-12.1-py3-none-any.whl"] = day(1)
+    index.publish_uninstallable("15.1", day(1))
     nights.night(2, "--json=/dev/full")
     index.publish_planted("10.2", LARGER_STATE, day(2))
     index.publish_dependency("3.0", day(2))
@@ -106,6 +108,15 @@ def test_a_release_that_resolves_later_is_audited_then(nights: Nights) -> None:
     assert nights.record(3, "waiting")["news"] == ["tinysim 12.1"]
     assert nights.changes(3, "waiting") == [("tinysim-12.0", "tinysim-12.1", "changed", "new")]
     assert code(nights, 3, "waiting") == 1
+
+
+def test_a_release_that_does_not_build_again_is_not_told_again(nights: Nights) -> None:
+    """With another lock it is tried; that it failed has been told."""
+    assert "tinysim-15.1: unbuilt: " in nights.record(2, "unbuilt")["summary"]
+    again = nights.record(3, "unbuilt")
+    assert again["run_id"] is not None
+    assert (again["exit_code"], again["news"], again["not_audited"]) == (0, [], 0)
+    assert "## unbuilt" not in nights.told[3]
 
 
 def test_nights_that_can_see_nothing_go_on_saying_so(nights: Nights) -> None:

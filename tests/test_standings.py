@@ -73,6 +73,14 @@ def test_a_release_that_is_mended_is_not_alarming(store: Store) -> None:
     assert told(standings.meet(store, question("c"))) == []
 
 
+def test_nothing_is_said_across_a_release_that_the_machine_failed_at(store: Store) -> None:
+    """What changed with it is known, and would be told anew of the next."""
+    changed(store, ("x", "y"))
+    audited(store, one_after_the_other("a", "b", "c"), ["x", None, "y"], b="no-python")
+    met = standings.meet(store, question("c"))
+    assert told(met) + told(met, "known") == []
+
+
 def test_states_that_read_back_otherwise_are_told(store: Store) -> None:
     store.comparisons.put_comparison("x", "y", RUN.reads, incomparable("they read back differently"), [])
     audited(store, one_after_the_other("a", "b", "c"), ["x", "y", "y"])

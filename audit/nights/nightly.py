@@ -181,10 +181,7 @@ def _audit(
         exit_code=EXIT_CHANGED if met.of("new") else result.exit_code,  # a change is told once, the rest again
         trouble=_trouble(result),
     )
-    unseen = _unseen(file, asked, result)
-    return summary, [
-        each for each in found.due if each.id not in unseen and not _is_unfinished(each.id, result.failures)
-    ]
+    return summary, _finished(file, found, asked, result)
 
 
 def _resolve(matrix: str, found: _Found, tools: Tools) -> ResolvedReleases:
@@ -208,6 +205,14 @@ def _frozen(known: Watched, lock: str) -> Release | Failure:
     except interpreters.NoInterpreter as error:
         return Failure(subject=known.id, stage="resolve", status="no-python", reason=str(error))
     return Release(request=known.request, interpreter=interpreter, lock=Lock.from_text(lock))
+
+
+def _finished(file: MatrixFile, found: _Found, asked: ResolvedReleases, result: AuditResult) -> list[Watched]:
+    """Releases that need no other night: none where the machine failed at what they are held against."""
+    if any(_is_unfinished(each.id, result.failures) for each in found.look.releases if each.audited is not None):
+        return []
+    unseen = _unseen(file, asked, result)
+    return [each for each in found.due if each.id not in unseen and not _is_unfinished(each.id, result.failures)]
 
 
 def _unseen(file: MatrixFile, asked: ResolvedReleases, result: AuditResult) -> set[str]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from audit.comparisons import comparing
-from audit.failures import BREAKAGE
+from audit.failures import BREAKAGE, INFRASTRUCTURE
 from audit.nights.waivers import Boundary, Waivers
 from audit.reports.summaries.value import NotAudited
 from audit.storage.records import NightChange
@@ -138,6 +139,8 @@ def _changes(group: Sequence[_Cell], judged: _Judged, question: Question) -> Ite
     for place, cell in enumerate(group):
         earlier = group[:place]
         before = _predecessor(earlier, cell)
+        if question.nightly and any(each.status in INFRASTRUCTURE for each in _since(before, cell, earlier)):
+            continue  # the machine failed at the release before: what is between the two is seen on another night
         found = [
             replace(change, standing="known") if question.nightly and _is_old(older, cell, earlier, judged) else change
             for older in judged.beside(earlier, cell, before)
@@ -154,12 +157,17 @@ def _is_old(older: _Cell, cell: _Cell, earlier: Sequence[_Cell], judged: _Judged
     """Whether a difference came with an earlier release: the same was wrong before, or the two series differed."""
     before = _predecessor(earlier, cell)
     if cell.told_as:
-        since = earlier[earlier.index(before) + 1 :] if before is not None else earlier
-        return any(each.told_as == cell.told_as for each in since if each.series == cell.series)
+        return any(each.told_as == cell.told_as for each in _since(before, cell, earlier))
     if older.series == cell.series or before is None:
         return False
     across = _predecessor(earlier[: earlier.index(older)], older)
     return across is not None and judged.change(across, before) is not None
+
+
+def _since(before: _Cell | None, cell: _Cell, earlier: Sequence[_Cell]) -> list[_Cell]:
+    """Releases of the same series between the predecessor and a cell: none of them shows anything."""
+    between = takewhile(lambda each: each is not before, reversed(earlier))
+    return [each for each in between if each.series == cell.series and each.behaviour is None]
 
 
 def _drifted(group: Sequence[_Cell], cell: _Cell, before: _Cell | None, judged: _Judged) -> NightChange | None:

@@ -72,7 +72,7 @@ def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedRele
         tools = Tools(store=store, runner=runner, reporter=screen, timeout=wishes.timeout, again=wishes.again)
         result = pipeline.audit(file, tools, asked=asked, explained=wishes.explain)
         told = summary.summarise(store, result.run_id)
-        met = _met(file, result, accepted, store)
+        met = met_by(file, result, accepted, store)
         nodes = runner.told()
     counts = {"dumped": result.dumped, "reused": result.reused, "checked": result.checked}
     screen.summary(
@@ -100,7 +100,7 @@ def today() -> datetime.date:
     return datetime.datetime.now(datetime.UTC).date()
 
 
-def _met(file: MatrixFile, result: AuditResult, accepted: Waivers, store: Store) -> AuditSummary:
+def met_by(file: MatrixFile, result: AuditResult, accepted: Waivers, store: Store) -> AuditSummary:
     """What changed between neighbours; new is what no earlier run of the matrix met."""
     name = file.matrix.name
     before = standings.met_before(store, name, result.run_id)
