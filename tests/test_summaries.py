@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from audit.errors import UsageError
+from audit.errors import AuditError, UsageError
 from audit.named_files import STANDARD_OUTPUT
 from audit.reports.summaries import as_json, junit, markdown, plain
 from audit.reports.summaries.outputs import Outputs
@@ -49,6 +49,28 @@ def test_lines_tell_what_is_urgent_first() -> None:
     assert [line for line in told if line in order] == order
     assert "  E: a-1 → a-2: changed: far apart" in told
     assert "\x1b" not in plain.text(nasty())
+
+
+def test_an_audit_of_nothing_does_not_say_that_nothing_changed() -> None:
+    trouble = "Nothing could be audited: no release could be dumped on any environment"
+    for first in (True, False):
+        empty = replace(SUMMARY, exit_code=3, changes=(), first=first, empty=True, trouble=trouble)
+        assert empty.headline == trouble
+    blind = replace(SUMMARY, exit_code=3, changes=(), not_audited=(), trouble="Blind on E")
+    assert blind.headline == "Nothing changed. Blind on E"
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 release is recorded as it is"), (2, "2 releases are recorded as")])
+def test_the_first_night_counts_its_releases(count: int, words: str) -> None:
+    assert words in AuditSummary(matrix="m", night="n", exit_code=0, first=True, releases=count).headline
+
+
+def test_all_notes_are_kept_and_some_are_shown() -> None:
+    """The next night looks up in the text what was told: nobody is woken for what is not shown."""
+    notes = tuple(f"note {number}." for number in range(plain.LISTED + 3))
+    many = replace(SUMMARY, notes=notes)
+    assert "  and 3 more" in plain.lines(many)
+    assert all(plain.note(each) in plain.text(many) for each in notes)
 
 
 def test_a_quiet_night_is_quiet() -> None:
@@ -116,6 +138,14 @@ def test_two_summaries_do_not_share_standard_output() -> None:
     assert Outputs.of(json=STANDARD_OUTPUT, markdown=Path("f.md"), junit=None).takes_standard_output
     with pytest.raises(UsageError, match="only one summary"):
         Outputs.of(json=STANDARD_OUTPUT, markdown=STANDARD_OUTPUT)
+
+
+def test_a_file_that_cannot_be_written_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
+    wanted = Outputs.of(json=tmp_path / "m.json", markdown=tmp_path / "m.md")
+    (tmp_path / "m.json").mkdir()
+    with pytest.raises(AuditError, match=r"the summary --json \S+ could not be written: Is a directory"):
+        wanted.write([SUMMARY])
+    assert (tmp_path / "m.md").read_text(encoding="utf-8").startswith("## m")
 
 
 @pytest.mark.parametrize("name", ["m.yaml", "smoke"])

@@ -13,7 +13,7 @@ from audit.asked import matrix_file
 from audit.asked.matrix_file import MatrixFile
 from audit.cluster.workers import Workers
 from audit.console import Screen
-from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, StoreError, UsageError
+from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, EXIT_INCOMPLETE, AuditError, StoreError, UsageError
 from audit.nights import hook, schedule
 from audit.nights import nightly as nights
 from audit.nights import waivers as accepting
@@ -54,13 +54,11 @@ def nightly(
     files = _read(matrices)
     wanted = Outputs.of(**summaries)
     screen = Screen(on_standard_error=wanted.takes_standard_output)
-    evening = Evening(today=day.date() if day else running.today(), past=day is not None)
+    evening = _evening(day.date() if day else running.today())
     accepted = [accepting.beside(file.path, waivers, evening.today) for file in files]
-    busy = (
-        f"another nightly audit works on {database}, process {{}}: this one is not needed, or wait until that has ended"
-    )
     told: list[AuditSummary] = []
-    with folders.held(database.with_name(f"{database.name}.nightly"), busy):
+    untold = False
+    with folders.held(database.with_name(f"{database.name}.nightly"), lambda process: _busy(database, process)):
         try:
             with Store(database) as store, Workers(address, jobs) as runner:
                 tools = Tools(store=store, runner=runner, reporter=screen, timeout=timeout)
@@ -73,8 +71,8 @@ def nightly(
                 raise
             screen.error(f"release-audit: {error}")  # that is told again tomorrow, and the change is not
         finally:  # also when a later matrix is interrupted: what has been recorded is not told on another night
-            _hand_on(told, wanted, notify, screen)
-    code = _exit_code(told)
+            untold = not _hand_on(told, wanted, notify, screen)
+    code = EXIT_INCOMPLETE if untold and _exit_code(told) != EXIT_CHANGED else _exit_code(told)
     screen.note(f"exit code {code}")
     return code
 
@@ -89,19 +87,44 @@ def _read(names: Sequence[str]) -> list[MatrixFile]:
     return files
 
 
+def _evening(day: datetime.date) -> Evening:
+    if day > running.today():
+        raise UsageError(f"--day {day} is still to come: what will be new on that evening is not known")
+    return Evening(today=day, past=day < running.today())
+
+
+def _busy(database: Path, process: str) -> str:
+    works = f"another nightly audit works on {database}, process {process}"
+    return f"{works}: this one is not needed, or wait until that has ended"
+
+
+def _readable(waiver_file: Path | None) -> Path | None:
+    """The file with its whole path; what is wrong in it is told now, and not at night."""
+    if waiver_file is None:
+        return None
+    accepting.read(waiver_file, running.today())
+    return waiver_file.absolute()
+
+
 def _exit_code(told: Sequence[AuditSummary]) -> int:
     """That of the gravest: a change that is new, then a mistake or an audit that is not complete."""
     codes = {each.exit_code for each in told}
     return EXIT_CHANGED if EXIT_CHANGED in codes else max(codes, default=EXIT_COMPLETE)
 
 
-def _hand_on(told: Sequence[AuditSummary], wanted: Outputs, notify: str | None, screen: Screen) -> None:
-    """Write the summaries, then hand those with news to the hook: it may want the files."""
-    if told:
-        wanted.write(told)
+def _hand_on(told: Sequence[AuditSummary], wanted: Outputs, notify: str | None, screen: Screen) -> bool:
+    """Write the summaries, then hand those with news to the hook: it may want the files. Whether all were written."""
+    written = True
+    try:
+        if told:
+            wanted.write(told)
+    except AuditError as error:  # the night is recorded, and no other one tells of it
+        written = False
+        screen.error(f"release-audit: {error}")
     news = [each for each in told if not each.is_quiet]
     if notify and news and (trouble := hook.tell(notify, markdown.render(news))):
         screen.error(f"release-audit: {trouble}")
+    return written
 
 
 @click.command("schedule", short_help="Print the files that start nightly every night.")
@@ -111,25 +134,31 @@ def _hand_on(told: Sequence[AuditSummary], wanted: Outputs, notify: str | None, 
 @click.option("--github", "form", flag_value="github", help="Print a workflow for GitHub Actions.")
 @click.option("--at", default="03:30", show_default=True, metavar="HH:MM",
               help="Start at this time of day. GitHub's clock is UTC.")  # fmt: skip
-@click.option("--notify", metavar="COMMAND", help="Pass this option on to nightly.")
-@click.option("--require-sandbox", is_flag=True, help="Pass this option on to nightly.")
+@click.option("--notify", metavar="COMMAND", help="Pass this option on to nightly, like the next five.")
+@click.option("--waivers", type=options.FILE, metavar="FILE", help="Read the accepted changes from this file.")
+@options.jobs
+@click.option("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Stop a release that takes longer.")
+@options.address
+@click.option("--require-sandbox", is_flag=True, help="Refuse to run if a protection is missing.")
 @options.database
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="Write the files into this folder instead of printing them.")  # fmt: skip
 def scheduled(
-    matrices: tuple[str, ...], form: str | None, at: str, notify: str | None, require_sandbox: bool, database: Path,
-    output: Path | None,
+    matrices: tuple[str, ...], form: str | None, at: str, notify: str | None, waivers: Path | None,
+    require_sandbox: bool, database: Path, output: Path | None, **handed_on: str | float | None,
 ) -> int:  # fmt: skip
     """Print the file that makes this machine, or GitHub, run `nightly` on each MATRIX every night."""
     if form is None:
         raise UsageError("say what for: --cron, --systemd or --github")
-    paths = [matrix_file.find(name).absolute() for name in matrices]
-    for path in paths:
-        matrix_file.read(path)
+    sandbox = ["--require-sandbox"] if require_sandbox else []
     plan = Plan(
-        matrices=tuple(paths), at=schedule.time_of_day(at), database=database.absolute(), notify=notify or "",
-        require_sandbox=require_sandbox,
-    )  # fmt: skip
+        matrices=tuple(file.path.absolute() for file in _read(matrices)),
+        at=schedule.time_of_day(at),
+        database=database.absolute(),
+        waivers=_readable(waivers),
+        notify=notify or "",
+        options=(*(f"--{name}={value}" for name, value in handed_on.items() if value is not None), *sandbox),
+    )
     files = schedule.files(form, plan)
     if here := schedule.variables():
         Screen().error(f"release-audit: set these there too, where they are needed: {', '.join(here)}")

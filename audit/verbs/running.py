@@ -67,7 +67,7 @@ def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedRele
         tools = Tools(store=store, runner=runner, reporter=screen, timeout=wishes.timeout, again=wishes.again)
         result = pipeline.audit(file, tools, asked=asked, explained=wishes.explain)
         told = summary.summarise(store, result.run_id)
-        met = _met(file, result, accepted, store)
+        met = met_by(file, result, accepted, store)
         nodes = runner.told()
     seconds = time.monotonic() - began
     screen.summary(told, result.counts, seconds=seconds, program=_program(), database=_database_option(wishes.database))
@@ -91,28 +91,25 @@ def today() -> datetime.date:
     return datetime.datetime.now(datetime.UTC).date()
 
 
-def _met(file: MatrixFile, result: AuditResult, accepted: Waivers, store: Store) -> AuditSummary:
+def met_by(file: MatrixFile, result: AuditResult, accepted: Waivers, store: Store) -> AuditSummary:
     """What changed between neighbours; new is what no earlier run of the matrix met."""
     name = file.matrix.name
-    question = Question(
-        run_id=result.run_id,
-        outputs=file.matrix.outputs,
-        reported=standings.met_before(store, name, result.run_id),
-        waivers=accepted,
-    )
+    before = standings.met_before(store, name, result.run_id)
+    question = Question(run_id=result.run_id, outputs=file.matrix.outputs, reported=before, waivers=accepted)
     met = standings.meet(store, question)
     boundaries = {(each.environment, each.older, each.newer) for each in met.changes}
     return AuditSummary(
         matrix=name,
         exit_code=result.exit_code,
         run_id=result.run_id,
+        empty=result.empty,
         releases=len({row[0] for row in store.query(_RELEASES, [result.run_id]).rows}),
         dumped=result.counts.dumped,
         shared=result.counts.shared,
         reused=result.counts.reused,
         changes=met.changes,
         not_audited=met.not_audited,
-        notes=accepted.notes({*boundaries, *store.nights.reported()}),
+        notes=accepted.notes({*boundaries, *before, *store.nights.reported()}),
     )
 
 

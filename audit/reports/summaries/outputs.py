@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit import named_files
-from audit.errors import UsageError
+from audit.errors import AuditError, UsageError
 from audit.named_files import STANDARD_OUTPUT
 from audit.reports.summaries import as_json, junit, markdown
 from audit.reports.summaries.value import AuditSummary
@@ -30,7 +30,7 @@ class Outputs:
         """From the values of the options.
 
         Raises:
-            UsageError: where two of them would be mixed on standard output.
+            UsageError: where two of them would be mixed on standard output, or a file cannot be written.
         """
         wanted = tuple((form, place) for form, place in places.items() if place is not None)
         if sum(place == STANDARD_OUTPUT for _, place in wanted) > 1:
@@ -43,6 +43,18 @@ class Outputs:
         return any(place == STANDARD_OUTPUT for _, place in self.wanted)
 
     def write(self, summaries: Sequence[AuditSummary]) -> None:
-        """Write all of them."""
+        """Write all of them, also where one cannot be written.
+
+        Raises:
+            AuditError: which could not, and why.
+        """
+        troubles = []
         for form, place in self.wanted:
-            named_files.put(place, RENDERERS[form](summaries))
+            try:
+                named_files.put(place, RENDERERS[form](summaries))
+            except OSError as error:
+                troubles.append(f"the summary --{form} {place} could not be written: {error.strerror}")
+            except UsageError as error:
+                troubles.append(f"the summary --{form} {error}")
+        if troubles:
+            raise AuditError("; ".join(troubles))
