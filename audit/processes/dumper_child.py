@@ -126,7 +126,8 @@ class DumperChild:
             reason = f"its Python could not be executed: {self._child.unexecuted}"
             return Trouble(status="crashed", reason=reason, tail=tail, exit_code=code, seconds=seconds)
         if code < 0:
-            reason = f"the process was ended by {_name(-code)}"
+            hint = ", as the system does it where memory runs out" if -code == signal.SIGKILL else ""
+            reason = f"the process was ended by {_name(-code)}{hint}"
             return Trouble(status="crashed", reason=reason, tail=tail, signal=-code, seconds=seconds)
         reason = f"the process ended with exit code {code} before it answered: {_last_line(tail)}"
         return Trouble(status="crashed", reason=reason, tail=tail, exit_code=code, seconds=seconds)

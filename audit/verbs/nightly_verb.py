@@ -62,7 +62,7 @@ def nightly(
     told: list[AuditSummary] = []
     with folders.held(database.with_name(f"{database.name}.nightly"), busy):
         try:
-            with Store(database) as store, Workers(address, jobs) as runner:
+            with Store(database) as store, Workers(address, jobs, screen.note) as runner:
                 tools = Tools(store=store, runner=runner, reporter=screen, timeout=timeout)
                 for file, waived in zip(files, accepted, strict=True):
                     told.append(nights.night(file, tools, waived, evening, explained=explain))
