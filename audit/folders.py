@@ -25,6 +25,10 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 """What the system says where a disk has no room left."""
 
 
+EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+"""What it says where a process or the machine has no more of something, which no package has taken from this one."""
+
+
 def cache() -> Path:
     """Locks and virtualenvs: shared by all checkouts of a user, safe to delete."""
     chosen = os.environ.get("RELEASE_AUDIT_CACHE")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from audit.confining import confinement
 from audit.confining.confinement import LARGEST_FOLDER_BYTES, MOST_FILES, Bounds
-from audit.failures import readable
+from audit.failures import readable, signal_name
 from audit.installing.venvs import Recipe
 from audit.processes.dumper_request import DUMPER, REQUEST
 
@@ -124,10 +124,10 @@ class DumperChild:
             return Trouble(status="no-sandbox", reason=reason, tail=tail, exit_code=code, seconds=seconds)
         if self._child.unexecuted:
             reason = f"its Python could not be executed: {self._child.unexecuted}"
-            return Trouble(status="crashed", reason=reason, tail=tail, exit_code=code, seconds=seconds)
+            return Trouble(status="no-python", reason=reason, tail=tail, exit_code=code, seconds=seconds)
         if code < 0:
             hint = ", as the system does it where memory runs out" if -code == signal.SIGKILL else ""
-            reason = f"the process was ended by {_name(-code)}{hint}"
+            reason = f"the process was ended by {signal_name(-code)}{hint}"
             return Trouble(status="crashed", reason=reason, tail=tail, signal=-code, seconds=seconds)
         reason = f"the process ended with exit code {code} before it answered: {_last_line(tail)}"
         return Trouble(status="crashed", reason=reason, tail=tail, exit_code=code, seconds=seconds)
@@ -140,10 +140,3 @@ class DumperChild:
 
 def _last_line(tail: str) -> str:
     return tail.strip().splitlines()[-1] if tail.strip() else "it printed nothing"
-
-
-def _name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # one of the real-time signals
-        return f"signal {number}"
