@@ -71,13 +71,17 @@ class DumperChild:
         )
         bytecode = f"pycache_prefix={recipe.bytecode}"
         command: list[str | Path] = [recipe.executable, "-I", "-X", bytecode, DUMPER / "__main__.py", folder / REQUEST]
-        self._child = confinement.start(
-            command,
-            bounds,
-            environment={**_ONE_THREAD, **_QUIET},
-            output=self._output,
-            given=subprocess.PIPE,  # the dumper's own lifeline: it ends when this side is gone
-        )
+        try:
+            self._child = confinement.start(
+                command,
+                bounds,
+                environment={**_ONE_THREAD, **_QUIET},
+                output=self._output,
+                given=subprocess.PIPE,  # the dumper's own lifeline: it ends when this side is gone
+            )
+        except BaseException:
+            self._output.close()
+            raise
         self._weighed = time.monotonic()
 
     def await_answer(self, path: Path, timeout: float) -> Trouble | None:
