@@ -148,13 +148,22 @@ def _start_ray(address: str | None, count: int | None, tell: Callable[[str], Non
             ray.init(num_cpus=count, **local, **quiet)
     except Exception as error:  # Ray raises that very class when a loaded machine does not start in time
         cluster = f"the Ray cluster at {address}" if address else "a local Ray cluster"
-        raise AuditError(f"{cluster} could not be used: {first_line(error)}") from None
+        raise AuditError(f"{cluster} could not be used: {first_line(error)}{_advice(error)}") from None
     # Ray prints what befalls its nodes between the lines of this program, which tells of it in its own words.
     connected._private.worker._worker_logs_enabled = False
     if address:
         return Crew(connected, _Worker, most=count, here=None, tell=tell)
     slots = max(1, int(connected.cluster_resources().get("CPU", 1)))
     return Crew(connected, _Worker, most=count, here=lambda: _look_around(slots), tell=tell)
+
+
+def _advice(error: Exception) -> str:
+    """What to look at where somebody listens and Ray does not get in, which says no more than that itself."""
+    if not isinstance(error, ConnectionError):
+        return ""
+    return (
+        "; somebody listens there, who may want another token: RAY_AUTH_MODE and the token have to be those of the head"
+    )
 
 
 def _require_somebody(address: str) -> None:
