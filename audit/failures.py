@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from dataclasses import dataclass
 
 INFRASTRUCTURE = frozenset({"unreachable", "disk-full", "worker-lost", "no-python", "no-sandbox"})
@@ -43,6 +44,14 @@ class Failure:
 def readable(text: str, limit: int = 4000) -> str:
     """The end of a text that some package wrote, without what could move a terminal's cursor or colour."""
     return printable(text)[-limit:]
+
+
+def signal_name(number: int) -> str:
+    """What a signal is called."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # one of the real-time signals
+        return f"signal {number}"
 
 
 def printable(text: str) -> str:

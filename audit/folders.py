@@ -25,6 +25,10 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 """What the system says where a disk has no room left."""
 
 
+EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+"""What it says where a process or the machine has no more of something, which no package has taken from this one."""
+
+
 def cache() -> Path:
     """Locks and virtualenvs: shared by all checkouts of a user, safe to delete."""
     chosen = os.environ.get("RELEASE_AUDIT_CACHE")
@@ -66,7 +70,8 @@ def working_folder() -> Iterator[Path]:
             yield folder
         finally:
             remove(folder)
-            place.unlink(missing_ok=True)
+            if not folder.exists():  # else who comes next removes it, and finds it by its lock
+                place.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -100,7 +105,8 @@ def remove(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
         for command in (("chmod", "-R", "u+rwx"), ("rm", "-rf")):
-            subprocess.run([*command, "--", str(folder)], capture_output=True, check=False)
+            with contextlib.suppress(OSError):  # no process can be started
+                subprocess.run([*command, "--", str(folder)], capture_output=True, check=False)
 
 
 @contextmanager

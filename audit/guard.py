@@ -2,9 +2,10 @@
 
 Ray's core ends a driver whose raylet or head is gone, at once and with exit code 1, which here means that something
 changed. Therefore the program runs in a child and tells what it ends with through a pipe. A child that ended without
-having told was ended by something else, and that is the machine's fault. Signals reach the child as interruptions, in
-a group of its own, so that a terminal does not send them twice. Only Linux ends a child together with its parent, so
-that elsewhere the program runs without a guard.
+having told was ended by something else, and that is the machine's fault: where memory runs out, the system kills it.
+What it had started comes to the guard then, and is ended. Signals reach the child as interruptions, in a group of its
+own, so that a terminal does not send them twice. Only Linux ends a child together with its parent, so that elsewhere
+the program runs without a guard.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 from typing import NoReturn
 
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 # As in `audit.errors`, which is not imported here: the guard is there before anything can fail.
 _INCOMPLETE, _INTERRUPTED = 3, 130
@@ -46,47 +47,67 @@ def _stand_guard() -> None:
     global _telling
     told, _telling = os.pipe()
     guard = os.getpid()
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # Taken one by one, and never handled: a handler would not run where one comes just before the guard waits.
+    awaited = {signal.SIGCHLD, signal.SIGTSTP, *_heeded()}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     child = os.fork()
     if child == 0:
         os.close(told)
         os.setpgid(0, 0)
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the program has been imported and handles it
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # in its own group, a terminal's `tostop` would stop it for ever
         _end_with(guard)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return
     os.close(_telling)
-    interrupted = _pass_signals_on(child)
-    status = os.waitpid(child, 0)[1]
-    _end_as(status, _read(told), interrupted=bool(interrupted))
+    status, interrupted = _await(child, awaited)
+    _end_as(status, _read(told), interrupted=interrupted)
+
+
+def _heeded() -> set[signal.Signals]:
+    """The signals that mean an interruption, without those that `nohup` or a shell's background has ignored."""
+    return {number for number in _INTERRUPTIONS if signal.getsignal(number) != signal.SIG_IGN}
+
+
+def _await(child: int, awaited: set[signal.Signals]) -> tuple[int, bool]:
+    """Wait for the child's end and hand signals on; say how it ended, and whether it was interrupted."""
+    interrupted = False
+    while True:
+        number = signal.sigwait(awaited)
+        if number == signal.SIGCHLD:
+            status = _bury(child)
+            if status is not None:
+                return status, interrupted
+        elif number == signal.SIGTSTP:
+            os.killpg(child, signal.SIGSTOP)
+            os.kill(os.getpid(), signal.SIGSTOP)
+            os.killpg(child, signal.SIGCONT)
+        else:
+            interrupted = True
+            os.kill(child, signal.SIGINT)  # Ray prints a stack for others
+
+
+def _bury(child: int) -> int | None:
+    """Bury the child, and the orphans that came; how the child ended, if it did."""
+    while True:
+        ended, status = os.waitpid(-1, os.WNOHANG)
+        if ended in (0, child):
+            return status if ended else None
+
+
+def _prctl(option: int, value: int) -> None:
+    import ctypes
+
+    ctypes.CDLL(None).prctl(option, value)
 
 
 def _end_with(guard: int) -> None:
     """Have the system kill this process as soon as the guard is gone, however it went."""
-    import ctypes
-
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != guard:
         os._exit(_INTERRUPTED)
-
-
-def _pass_signals_on(child: int) -> list[int]:
-    """Interrupt the child for every signal that means this; return the list of those that come."""
-    came: list[int] = []
-
-    def interrupt(number: int, _: object) -> None:
-        came.append(number)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signal.SIGINT)  # Ray prints a stack for others
-
-    def pause(*_: object) -> None:
-        os.killpg(child, signal.SIGSTOP)
-        os.kill(os.getpid(), signal.SIGSTOP)
-        os.killpg(child, signal.SIGCONT)
-
-    for number in _INTERRUPTIONS:
-        if signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` and a shell's background have it
-            signal.signal(number, interrupt)
-    signal.signal(signal.SIGTSTP, pause)
-    return came
 
 
 def _read(told: int) -> bytes:
@@ -100,18 +121,26 @@ def _read(told: int) -> bytes:
 def _end_as(status: int, told: bytes, *, interrupted: bool) -> NoReturn:
     if told:
         os._exit(told[0])
+    _end_what_is_left()
     if interrupted:
         _say(f"interrupted; {_CONTINUES}")
         os._exit(_INTERRUPTED)
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        _say(f"ended by {signal.Signals(number).name}; {_CONTINUES}")
-        with contextlib.suppress(OSError):
-            signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-    code = os.waitstatus_to_exitcode(status)
-    _say(f"ended from within with exit code {code}, as Ray does where a part of it was lost; {_CONTINUES}")
+    _say(f"{_how(os.waitstatus_to_exitcode(status))}; {_CONTINUES}")
     os._exit(_INCOMPLETE)
+
+
+def _end_what_is_left() -> None:
+    from audit.cluster import descendants  # not before it is needed: nothing may fail before the guard stands
+
+    descendants.end_all()
+
+
+def _how(code: int) -> str:
+    """How the child ended, in words."""
+    if code >= 0:
+        return f"ended from within with exit code {code}, as Ray does where a part of it was lost"
+    hint = ", as the system does it where memory runs out" if -code == signal.SIGKILL else ""
+    return f"ended by {signal.Signals(-code).name}{hint}"
 
 
 def _say(text: str) -> None:

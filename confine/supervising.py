@@ -54,6 +54,8 @@ def run(arguments: list[str]) -> NoReturn:
     child = os.fork()
     if child == 0:
         os.close(receive)
+        if LINUX:
+            _attempt(spec, "first victim", system.be_the_first_victim)
         if entered.get("processes") == "":
             _be_first(spec, entered, send)
         _become(spec, entered)

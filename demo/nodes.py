@@ -159,6 +159,7 @@ class Nodes:
         own = {"HOME": str(folder), "TMPDIR": str(folder / "tmp"), "RELEASE_AUDIT_CACHE": str(folder / "cache")}
         of_ray = {
             "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_memory_monitor_refresh_ms": "0",
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN_PATH": str(self._token()),
         }

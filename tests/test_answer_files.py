@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from audit.processes import answer_file
 from audit.processes.answer_file import DamagedAnswer
 from tests.written_answers import META, head, read, recording, write, write_raw
 
@@ -43,6 +44,21 @@ def test_pickled_objects_are_never_unpickled(tmp_path: Path) -> None:
     with pytest.raises(DamagedAnswer):
         read(path)
     assert not Bomb.exploded
+
+
+def test_what_was_looked_at_is_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that the dumper left writes to the file at the worst moment: right after it was found to be good."""
+    path = write(tmp_path / "a.npz")
+    check = answer_file._check_members
+
+    def check_and_spoil(members: list[zipfile.ZipInfo]) -> None:
+        check(members)
+        path.write_bytes(b"x" * path.stat().st_size)
+
+    monkeypatch.setattr(answer_file, "_check_members", check_and_spoil)
+    found = read(path)
+    assert path.read_bytes().strip(b"x") == b""
+    assert all(np.array_equal(found.arrays[name], array) for name, array in recording().items())
 
 
 def test_a_bare_array_is_no_answer(tmp_path: Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -33,14 +37,62 @@ def guarded(program: str) -> subprocess.Popen[str]:
         ("guard.tell(2); os._exit(1)", 2, ""),
         ("os._exit(1)", 3, "release-audit: ended from within with exit code 1, as Ray does"),
         ("os._exit(0)", 3, "release-audit: ended from within with exit code 0"),
-        ("os.abort()", -signal.SIGABRT, "release-audit: ended by SIGABRT"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, "release-audit: ended by SIGKILL"),
+        ("os.abort()", 3, "release-audit: ended by SIGABRT; what was dumped is stored"),
+        (
+            "os.kill(os.getpid(), signal.SIGKILL)",
+            3,
+            "release-audit: ended by SIGKILL, as the system does it where memory runs out; what was dumped is stored",
+        ),
     ],
 )
 def test_only_what_was_told_is_an_exit_code(program: str, code: int, said: str) -> None:
     with guarded(program) as guard:
         _, errors = guard.communicate(timeout=60)
     assert (guard.returncode, errors.startswith(said), bool(errors)) == (code, True, bool(said)), errors
+
+
+def test_what_a_killed_program_had_started_is_ended_too() -> None:
+    """A grandchild in a session of its own, as the parts of Ray are."""
+    start = "import subprocess\nleft = subprocess.Popen(['sleep', '600'], start_new_session=True)"
+    with guarded(f"{start}\nprint(left.pid, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)") as guard:
+        assert guard.stdout is not None
+        left = int(guard.stdout.readline())
+        guard.communicate(timeout=60)
+    assert guard.returncode == 3
+    wait_until(lambda: not running(left), "it ended", within=5)
+
+
+def test_a_terminal_that_stops_who_writes_from_the_background_stops_nothing() -> None:
+    """As after `stty tostop`: the program is in a group of its own, which is never in the foreground."""
+    ours, theirs = pty.openpty()
+    settings = termios.tcgetattr(theirs)
+    settings[3] |= termios.TOSTOP
+    termios.tcsetattr(theirs, termios.TCSANOW, settings)
+    with subprocess.Popen(
+        [sys.executable, "-c", _ON_A_TERMINAL, "schema"], cwd=folders.ROOT, stdin=theirs, stdout=theirs, stderr=theirs,
+        start_new_session=True,
+    ) as program:  # fmt: skip
+        os.close(theirs)
+        printed = _read_all(ours)
+        assert program.wait(60) == 0
+    assert printed.rstrip().endswith(b"}")
+
+
+_ON_A_TERMINAL = """
+import fcntl, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from audit.guard import main
+main()
+"""
+
+
+def _read_all(terminal: int) -> bytes:
+    """All that is written to it until everybody has closed it, which a terminal tells as an error."""
+    read = b""
+    with os.fdopen(terminal, "rb", buffering=0) as file, contextlib.suppress(OSError):
+        while select.select([file], [], [], 60)[0] and (more := file.read(2**16)):
+            read += more
+    return read
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -28,11 +28,9 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 @pytest.fixture
 def fresh_search() -> Iterator[None]:
     """Forget interpreters found before, and after: PYENV_ROOT changes, and changes back."""
-    interpreters.find.cache_clear()
-    interpreters.find_installed.cache_clear()
+    interpreters.forget()
     yield
-    interpreters.find.cache_clear()
-    interpreters.find_installed.cache_clear()
+    interpreters.forget()
 
 
 # Interpreters

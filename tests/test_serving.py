@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
+import resource
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,7 @@ from audit.failures import Failure
 from audit.installing import venvs
 from audit.installing.locks import Lock
 from audit.installing.venvs import Recipe
-from audit.processes import dumper_process, dumper_request
+from audit.processes import answer_file, dumper_process, dumper_request
 from audit.processes.dumper_process import DumpJob
 from audit.processes.dumper_request import CellTask
 from tests import tinysim
@@ -35,7 +38,7 @@ IN_PLACE = {
 
 def served(script: str, *labels: str, interpreter: str = "/bin/sh") -> list[Failure]:
     """What becomes of cells whose Python is a script."""
-    recipe = Recipe(key="k" * 32, lock="", python_version="3.11")
+    recipe = Recipe(key="k" * 32, lock="", python_version="3.99.1")
     recipe.executable.parent.mkdir(parents=True)
     recipe.executable.write_text(f"#!{interpreter}\n{script}\n", encoding="utf-8")
     recipe.executable.chmod(0o755)
@@ -69,8 +72,16 @@ def test_what_says_that_all_was_imported_is_too_long_a_link() -> None:
     assert (failure.status, failure.exit_code) == ("crashed", 7)
 
 
-def test_a_python_that_is_not_there_is_named() -> None:
+def test_a_python_that_is_gone_and_cannot_be_had_again_is_the_machines_fault() -> None:
+    one, two = served("exit 0", "one", "two", interpreter="/nowhere/sh")
+    assert (one.stage, one.status, two.status) == ("build", "no-python", "no-python")
+    assert "no Python 3.99.1 is installed" in one.reason
+
+
+def test_a_python_that_stays_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(venvs, "ensure", lambda *_: None)
     (failure,) = served("exit 0", "one", interpreter="/nowhere/sh")
+    assert failure.status == "no-python"
     assert failure.reason == "its Python could not be executed: No such file or directory"
 
 
@@ -80,7 +91,7 @@ def test_the_others_of_the_release_are_served() -> None:
     assert (two.subject, two.status) == ("r/two", "damaged")
 
 
-@pytest.mark.parametrize(("number", "status"), [(errno.ENOSPC, "disk-full"), (errno.EIO, "crashed")])
+@pytest.mark.parametrize(("number", "status"), [(errno.ENOSPC, "disk-full"), (errno.EIO, "no-sandbox")])
 def test_the_system_refuses(monkeypatch: pytest.MonkeyPatch, number: int, status: str) -> None:
     def refuse(*_: object) -> list[Path]:
         raise OSError(number, os.strerror(number), "\x1b[31mrequest")
@@ -90,6 +101,43 @@ def test_the_system_refuses(monkeypatch: pytest.MonkeyPatch, number: int, status
     assert (one.status, two.status) == (status, status)
     assert os.strerror(number) in one.reason
     assert "\x1b" not in one.reason
+
+
+@pytest.mark.parametrize(("number", "status"), [(errno.EMFILE, "no-sandbox"), (errno.EIO, "damaged")])
+def test_the_system_refuses_to_read_an_answer(monkeypatch: pytest.MonkeyPatch, number: int, status: str) -> None:
+    def refuse(*_: object) -> dict[str, object]:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(answer_file, "arrays", refuse)
+    (failure,) = served("touch imported 0.answer.npz; sleep 60", "one")
+    assert (failure.status, os.strerror(number) in failure.reason) == (status, True)
+
+
+@pytest.fixture
+def few_files() -> Iterator[None]:
+    """Two more files can be opened, by the real limit: enough for a request, too few for a dumper."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(int(path.name) for path in Path("/dev/fd").iterdir())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 3, most[1]))
+    opened: list[int] = []
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                opened.append(os.open("/dev/null", os.O_RDONLY))
+        for _ in range(2):
+            os.close(opened.pop())
+        yield
+    finally:
+        for handle in opened:
+            os.close(handle)
+        resource.setrlimit(resource.RLIMIT_NOFILE, most)
+
+
+@pytest.mark.usefixtures("few_files")
+def test_no_more_files_can_be_opened() -> None:
+    (failure,) = served("exit 0", "one")
+    assert failure.status == "no-sandbox"
+    assert "it could not be served: [Errno 24] Too many open files" in failure.reason
 
 
 def test_what_comes_through_ray_is_readable() -> None:

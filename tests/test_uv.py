@@ -121,7 +121,7 @@ def test_success_is_never_unreachable_whatever_was_printed() -> None:
 
 def test_reasons_from_texts() -> None:
     assert failed("error: one\n  cause: two\n         and more\n  cause: three\n").reason == "one: two and more: three"
-    assert failed("").reason == "uv said nothing"
+    assert failed("").reason == "uv ended with exit code 1 and said nothing"
     assert failed("something\n  else\n").reason == "something else"
 
 

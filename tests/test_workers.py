@@ -68,7 +68,7 @@ def test_jobs_wait_for_whoever_takes_what_they_yield(told: dict[str, object]) ->
 
 
 def test_a_job_without_a_node_is_told(told: dict[str, object]) -> None:
-    assert told["said"] == ["the cluster has no node of the class of no class that can be used"]
+    assert told["said"] == ["this machine is not of the class of no class"]
 
 
 def test_everything_below_a_process_is_ended_wherever_it_went(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,13 @@ SURVEY_SECONDS = 90.0
 """For a node to tell what it is. It may have to fetch what the harness imports; one that is full of others' work cannot
 answer, and is not waited for any longer."""
 
+SILENT_SECONDS = 10.0
+"""Of waiting before somebody is told that nodes are waited for. An idle node answers within a few."""
+
+ASKINGS = 3
+"""Workers in a row that may be lost while they are asked what their node is before it is given up: where memory runs
+out, the system may end one that did nothing."""
+
 THIS_MACHINE = "this machine"
 
 
@@ -24,6 +32,20 @@ class Hand:
 
     actor: Any
     node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    """What a node was asked, and when."""
+
+    hand: Hand
+    slots: int
+    began: float
+
+    @property
+    def may_be_answered(self) -> bool:
+        """Whether it is not yet too long ago."""
+        return time.monotonic() < self.began + SURVEY_SECONDS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,15 +65,28 @@ class _Tally:
 class Crew:
     """The nodes of a running Ray and the actors on them. Actors are started when there is something for them."""
 
-    def __init__(self, ray: Any, worker: Any, *, most: int | None, here: Callable[[], Node] | None) -> None:
-        """``worker`` is the actors' class, ``most`` jobs run at once; ``here`` tells of a local Ray's one node."""
+    def __init__(
+        self,
+        ray: Any,
+        worker: Any,
+        *,
+        most: int | None,
+        here: Callable[[], Node] | None,
+        tell: Callable[[str], None],
+    ) -> None:
+        """``worker`` is the actors' class, ``most`` jobs run at once; ``here`` tells of a local Ray's one node.
+
+        ``tell`` is given a sentence where somebody has to wait for long.
+        """
         self.ray = ray
         self.most = most
         self.nodes: dict[str, Node] = {}
-        self.asked: dict[Any, Hand] = {}
+        self.asked: dict[Any, _Question] = {}
         self.tallies: dict[str, _Tally] = {}
         self._worker = worker
         self._here = here
+        self._tell = tell
+        self._lost_askings: Counter[str] = Counter()
         self._known: set[str] = set()
         self._refused: dict[str, str] = {}
         self._addresses: dict[str, str] = {}
@@ -61,16 +96,28 @@ class Crew:
     @property
     def in_doubt(self) -> set[str]:
         """Nodes that were asked and have not answered."""
-        return {hand.node for hand in self.asked.values()}
+        return {question.hand.node for question in self.asked.values()}
+
+    @property
+    def awaits_nodes(self) -> bool:
+        """Whether a node was asked that may still answer in time."""
+        return any(question.may_be_answered for question in self.asked.values())
 
     def survey(self) -> None:
         """Ask all nodes that are new what they are, and wait for what they say."""
-        before = set(self.asked)
         self.look_for_nodes()
-        deadline = time.monotonic() + SURVEY_SECONDS
-        while (new := [answer for answer in self.asked if answer not in before]) and time.monotonic() < deadline:
-            for ready in self.ray.wait(new, timeout=max(0.0, deadline - time.monotonic()))[0]:
-                self.settle(ready)
+        told = False
+        while new := [answer for answer, question in self.asked.items() if question.may_be_answered]:
+            ready = self.ray.wait(new, timeout=min(SILENT_SECONDS, SURVEY_SECONDS))[0]
+            for each in ready:
+                self.settle(each)
+            if not ready and not told:
+                self._tell(f"waiting up to {SURVEY_SECONDS:.0f} s for {self._in_doubt_told}: others may keep them busy")
+                told = True
+
+    @property
+    def _in_doubt_told(self) -> str:
+        return ", ".join(sorted(self._address(name) for name in self.in_doubt))
 
     def look_for_nodes(self) -> None:
         """Begin to ask the nodes that have joined since the last time."""
@@ -87,20 +134,32 @@ class Crew:
     def ask(self, name: str, slots: int) -> None:
         """Start an actor on the node that says what it is; the answer is settled when it is there."""
         hand = self._hire(name)
-        self.asked[hand.actor.look.remote(slots)] = hand
+        self.asked[hand.actor.look.remote(slots)] = _Question(hand=hand, slots=slots, began=time.monotonic())
 
     def settle(self, answer: Any) -> str | None:
         """Take a node's answer; its name if it can be used."""
-        hand = self.asked.pop(answer)
+        question = self.asked.pop(answer)
+        hand, name = question.hand, question.hand.node
         try:
             node: Node = self.ray.get(answer)
         except self.ray.exceptions.RayError as error:
-            self.nodes.pop(hand.node, None)
-            self._refused[hand.node] = first_line(cause(error))
+            self.dismiss(hand)
+            if self._was_lost(error) and self._lost_askings[name] < ASKINGS - 1:
+                self._lost_askings[name] += 1
+                self.ask(name, question.slots)
+                return None
+            self.nodes.pop(name, None)
+            self._refused[name] = first_line(cause(error))
             return None
-        self._welcome(hand.node, node)
+        del self._lost_askings[name]
+        self._welcome(name, node)
         self.release(hand)
-        return hand.node
+        return name
+
+    def _was_lost(self, error: Exception) -> bool:
+        """Whether the actor was ended, and neither said why its node cannot be used nor found the node gone."""
+        lost = (self.ray.exceptions.RayActorError, self.ray.exceptions.OutOfMemoryError)
+        return isinstance(error, lost) and cause(error) is error
 
     def hand(self, name: str) -> Hand:
         """An actor on the node that has nothing to do."""
@@ -122,6 +181,16 @@ class Crew:
             self.ray.kill(actor)
         self.ray.shutdown()
 
+    def lacking(self, machine: str) -> str:
+        """Why there is no node for a job that wants this class of machines."""
+        if self._here is not None:
+            why = self._refused.get(THIS_MACHINE)
+            return f"no worker starts on this machine: {why}" if why else f"this machine is not of the class {machine}"
+        of_class = f" of the class {machine}" if machine else ""
+        silent = self._in_doubt_told
+        why = f": {silent} did not answer within {SURVEY_SECONDS:.0f} s" if silent else ""
+        return f"the cluster has no node{of_class} that can be used{why}"
+
     def told(self) -> tuple[str, ...]:
         """A line for every node."""
         lines = []
@@ -134,15 +203,19 @@ class Crew:
             )
         silent = dict.fromkeys(self.in_doubt, f"it did not answer within {SURVEY_SECONDS:.0f} s")
         unused = {name: why for name, why in {**silent, **self._refused}.items() if name not in self.tallies}
-        return (*lines, *(f"{self._addresses[name]}: not used: {why}" for name, why in unused.items()))
+        return (*lines, *(f"{self._address(name)}: not used: {why}" for name, why in unused.items()))
+
+    def _address(self, name: str) -> str:
+        return self._addresses.get(name, name)
 
     def _welcome(self, name: str, node: Node) -> None:
         known = self.nodes.get(name)
         venvs = node.venvs | known.venvs if known is not None else node.venvs
         self.nodes[name] = replace(node, name=name, venvs=venvs)
         if name not in self.tallies:
-            address = self._addresses.get(name, name)
-            self.tallies[name] = _Tally(address=address, machine=node.machine, had=node.venvs, venvs=node.venvs)
+            self.tallies[name] = _Tally(
+                address=self._address(name), machine=node.machine, had=node.venvs, venvs=node.venvs
+            )
 
     def keep_venvs(self, venvs: Mapping[str, frozenset[str]]) -> None:
         """Remember which virtualenvs the nodes have by now."""

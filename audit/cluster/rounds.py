@@ -87,13 +87,11 @@ class Round(Generic[Outcome]):
         self._streams[stream] = _Stream(hand=hand, number=number, began=time.monotonic())
 
     def _stranded(self) -> Iterator[Outcome]:
-        """Jobs for which there is no node, and none that may still answer."""
-        for number in () if self._crew.asked else self._placement.stranded():
+        """Jobs for which there is no node, and none that may still answer in time."""
+        for number in () if self._crew.awaits_nodes else self._placement.stranded():
             self._placement.give_up(number)
             self._parts.done(number)
-            wanted = self._jobs[number].needs.machine
-            of_class = f" of the class {wanted}" if wanted else ""
-            yield from self._jobs[number].lost(f"the cluster has no node{of_class} that can be used")
+            yield from self._jobs[number].lost(self._crew.lacking(self._jobs[number].needs.machine))
 
     def _ready(self) -> list[Any]:
         """What has something to say; also nodes that have joined, once in a while."""

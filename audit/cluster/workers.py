@@ -5,12 +5,14 @@ Which node runs what is decided in ``placement.py`` and done in ``rounds.py``; `
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from audit import folders
@@ -38,7 +40,9 @@ class Workers:
     so both go on in the background.
     """
 
-    def __init__(self, address: str | None, count: int | None) -> None:
+    def __init__(self, address: str | None, count: int | None, tell: Callable[[str], None] = lambda _: None) -> None:
+        """``tell`` is given a sentence where somebody has to wait for long."""
+        self._tell = tell
         self._address = address or os.environ.get("RAY_ADDRESS") or None
         self._count = count
         self._background = ThreadPoolExecutor(1)
@@ -64,7 +68,7 @@ class Workers:
     def prepare(self) -> None:
         """Begin to start Ray: jobs are coming."""
         if self._started is None:
-            self._started = self._background.submit(_start_ray, self._address, self._count)
+            self._started = self._background.submit(_start_ray, self._address, self._count, self._tell)
 
     def finish(self) -> None:
         """Begin to end Ray: no more jobs are coming."""
@@ -120,10 +124,14 @@ def _run_here(jobs: Sequence[Job[Outcome]]) -> Iterator[Outcome]:
         yield from here.outcomes(wait=LOOK_SECONDS)
 
 
-def _start_ray(address: str | None, count: int | None) -> Crew:
+def _start_ray(address: str | None, count: int | None, tell: Callable[[str], None]) -> Crew:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if not address:
+        # Where memory runs out, the system ends a dumper first: it is marked for that. Ray would end a worker instead.
+        os.environ.setdefault("RAY_memory_monitor_refresh_ms", "0")
+        os.environ.setdefault("RAY_worker_oom_score_adjustment", "0")
     import ray
     import ray.util.scheduling_strategies
 
@@ -140,13 +148,22 @@ def _start_ray(address: str | None, count: int | None) -> Crew:
             ray.init(num_cpus=count, **local, **quiet)
     except Exception as error:  # Ray raises that very class when a loaded machine does not start in time
         cluster = f"the Ray cluster at {address}" if address else "a local Ray cluster"
-        raise AuditError(f"{cluster} could not be used: {first_line(error)}") from None
+        raise AuditError(f"{cluster} could not be used: {first_line(error)}{_advice(error)}") from None
     # Ray prints what befalls its nodes between the lines of this program, which tells of it in its own words.
     connected._private.worker._worker_logs_enabled = False
     if address:
-        return Crew(connected, _Worker, most=count, here=None)
+        return Crew(connected, _Worker, most=count, here=None, tell=tell)
     slots = max(1, int(connected.cluster_resources().get("CPU", 1)))
-    return Crew(connected, _Worker, most=count, here=lambda: _look_around(slots))
+    return Crew(connected, _Worker, most=count, here=lambda: _look_around(slots), tell=tell)
+
+
+def _advice(error: Exception) -> str:
+    """What to look at where somebody listens and Ray does not get in, which says no more than that itself."""
+    if not isinstance(error, ConnectionError):
+        return ""
+    return (
+        "; somebody listens there, who may want another token: RAY_AUTH_MODE and the token have to be those of the head"
+    )
 
 
 def _require_somebody(address: str) -> None:
@@ -178,12 +195,23 @@ def _look_around(slots: int) -> Node:
     return Node(name="", machine=machine.here().digest, slots=slots, venvs=venvs.standing())
 
 
+def _outlive_dumpers() -> None:
+    """Let the system spare this worker where memory runs out, as far as it spares the raylet that started it.
+
+    A cluster's Ray marks its workers as the first to be ended; then nobody would say what became of a dumper.
+    """
+    with contextlib.suppress(OSError):  # there is no such file but on Linux, and some keep it from being lowered
+        score = Path(f"/proc/{os.getppid()}/oom_score_adj").read_text(encoding="ascii")
+        Path("/proc/self/oom_score_adj").write_text(score, encoding="ascii")
+
+
 class _Worker:
     """What runs in an actor: one job at a time, one outcome after the other."""
 
     def __init__(self, wanted: Sequence[str]) -> None:
         """``wanted`` has to be importable before a job can arrive; what went wrong with that is told when asked."""
         self._trouble: OSError | None = None
+        _outlive_dumpers()
         try:
             outfitting.outfit(wanted, folders.cache())
         except OSError as error:

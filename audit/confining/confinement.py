@@ -167,7 +167,12 @@ def start(
         folder.mkdir(exist_ok=True)
     asked = list(bounds.options())
     held, lifeline = os.pipe()
-    report, reporting = os.pipe()
+    try:
+        report, reporting = os.pipe()
+    except OSError:
+        os.close(held)
+        os.close(lifeline)
+        raise
     options = [f"lifeline={held}", f"report={reporting}", *asked]
     try:
         process = subprocess.Popen(

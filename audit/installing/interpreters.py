@@ -10,10 +10,13 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from audit.errors import AuditError
 from audit.installing import uv
 
 ASKING_SECONDS = 60.0
 """For a Python to start."""
+
+_NO_SUCH_VERSION = "No download found for request"
 
 _ASK = "import platform; print(platform.python_implementation(), platform.python_version())"
 
@@ -27,16 +30,39 @@ class Interpreter:
     version: str
 
 
-class NoInterpreter(Exception):
+class NoInterpreter(AuditError):
     """No Python of the requested version was found, and none could be downloaded."""
+
+    def __init__(self, reason: str, *, exists: bool = True) -> None:
+        """``exists`` is whether there may be one elsewhere, so that this machine is at fault and not who asks."""
+        super().__init__(reason)
+        self.status = "no-python" if exists else "unresolved"
+
+
+class _NoneInstalled(NoInterpreter):
+    """This machine has none."""
+
+
+def find(request: str) -> Interpreter:
+    """Find a Python of version ``request`` (``3.11`` or ``3.11.7``); download one if there is none."""
+    found = _find(request)
+    if not found.path.exists():  # it was removed since it was found
+        forget()
+        found = _find(request)
+    return found
+
+
+def forget() -> None:
+    """Look for every Python anew."""
+    _find.cache_clear()
+    find_installed.cache_clear()
 
 
 @cache
-def find(request: str) -> Interpreter:
-    """Find a Python of version ``request`` (``3.11`` or ``3.11.7``); download one if there is none."""
+def _find(request: str) -> Interpreter:
     try:
         return find_installed(request)
-    except NoInterpreter:
+    except _NoneInstalled:
         return _download(request)
 
 
@@ -45,12 +71,14 @@ def find_installed(request: str) -> Interpreter:
     """Find a Python of version ``request`` on this machine."""
     # uv stops at the first executable that does not start, and pyenv's shims of inactive versions are such.
     found = uv.call("python", "find", "--system", "--no-python-downloads", request, quiet=False)
+    if found.ended_by:
+        raise NoInterpreter(f"no Python {request} could be looked for: {found.reason}")
     candidates = [Path(found.output.strip())] if found.ok and found.output.strip() else []
     for path in candidates + _pyenv(request):
         interpreter = ask(path)
         if interpreter is not None:
             return interpreter
-    raise NoInterpreter(f"no Python {request} is installed")
+    raise _NoneInstalled(f"no Python {request} is installed")
 
 
 def ask(path: Path) -> Interpreter | None:
@@ -88,10 +116,11 @@ def _pyenv(request: str) -> list[Path]:
 
 
 def _download(request: str) -> Interpreter:
-    installed = uv.call("python", "install", request)
+    installed = uv.call("python", "install", request, quiet=False)
     if installed.ok:
         found = uv.call("python", "find", "--system", "--managed-python", request, quiet=False)
         interpreter = ask(Path(found.output.strip())) if found.ok else None
         if interpreter is not None:
             return interpreter
-    raise NoInterpreter(f"no Python {request} is installed, and uv could not download one: {installed.reason}")
+    reason = f"no Python {request} is installed, and uv could not download one: {installed.reason}"
+    raise NoInterpreter(reason, exists=_NO_SUCH_VERSION not in installed.errors)

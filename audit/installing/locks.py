@@ -73,7 +73,7 @@ def resolve(request: ReleaseRequest) -> Release | Failure:
     try:
         interpreter = interpreters.find(request.python)
     except interpreters.NoInterpreter as error:
-        return Failure(subject=request.id, stage="resolve", status="unresolved", reason=str(error))
+        return Failure(subject=request.id, stage="resolve", status=error.status, reason=str(error))
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as pins:
         pins.write("\n".join(request.pins) + "\n")
         pins.flush()

@@ -55,7 +55,7 @@ def resolve(*arguments: str, source: Sequence[str], python: Path | None = None, 
             _write_settings(settings, known.values())
             fetched = uv_turns.fetch(asked, given, settings)
             if fetched.errors.startswith(UNCONFINED):  # the system cannot part the two: doctor tells
-                return uv.call(*asked, given=given)
+                return _together(asked, given)
             if not was_denied(fetched):
                 unhashed = fetched.ok and "--generate-hashes" in asked and not _has_hashes(fetched.output, known)
                 # Once more, where all has been fetched: what is built there is hashed too.
@@ -85,8 +85,13 @@ def install(*arguments: str, source: Sequence[str], python: Path, writable: Sequ
         return _advised(uv.call(*asked))
     fetched = uv_turns.fetch(asked, "", writable=writable)
     if fetched.errors.startswith(UNCONFINED):
-        return uv.call(*asked)
+        return _together(asked, "")
     return _built(asked, python, writable) if was_denied(fetched) else fetched
+
+
+def _together(asked: Sequence[str], given: str) -> Answer:
+    """Fetch and build in one call; whatever ends it may be a build."""
+    return replace(uv.call(*asked, given=given), ended_by="")
 
 
 def _built(asked: Sequence[str], python: Path | None, writable: Sequence[Path]) -> Answer:

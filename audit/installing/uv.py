@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from audit.digests import digest
 from audit.errors import IndexUnreachable, ToolMissing
-from audit.failures import Failure, readable
+from audit.failures import Failure, readable, signal_name
 
 TIMEOUT_SECONDS = 1800
 """For one call: building a large source distribution on a slow machine is the longest thing uv is asked to do."""
@@ -46,11 +46,15 @@ class Answer:
     exit_code: int
     launched: bool = True
     """Whether uv was reached; where it is confined, the launcher in front of it may fail."""
+    ended_by: str = ""
+    """What ended uv, where that was neither uv itself nor a package that it built."""
 
     def failure(self, subject: str, stage: str, status: str, seconds: float) -> Failure:
         """The call as a failure of a release. What is not the packages' fault has a status of its own."""
         if not self.launched:
             status = "no-sandbox"
+        elif self.ended_by:
+            status = "worker-lost"
         elif self.unreachable or self.full_disk:
             status = "unreachable" if self.unreachable else "disk-full"
         return Failure(
@@ -66,6 +70,8 @@ class Answer:
     @property
     def reason(self) -> str:
         """The sentence in uv's errors that says why: its first error with its causes, without build logs."""
+        if self.ended_by:
+            return f"uv was ended by {self.ended_by}"
         told: list[str] = []
         for line in self.errors.splitlines():
             if line.strip() == "[stderr]":
@@ -75,7 +81,8 @@ class Answer:
                 told.append(line.split(":", 1)[1].strip())
             elif line.startswith("         ") and told:
                 told[-1] += " " + line.strip()
-        return ": ".join(filter(None, told)) or " ".join(self.errors.split())[-500:] or "uv said nothing"
+        silence = f"uv ended with exit code {self.exit_code} and said nothing"
+        return ": ".join(filter(None, told)) or " ".join(self.errors.split())[-500:] or silence
 
     @property
     def unreachable(self) -> bool:
@@ -139,12 +146,18 @@ def call(
         _running.add(child)
         try:
             output, errors = child.communicate(given, timeout=TIMEOUT_SECONDS)
+            took_too_long = False
         except subprocess.TimeoutExpired:
             child.kill()
-            output, errors = "", f"error: uv took longer than {TIMEOUT_SECONDS} s"
+            output, errors = "", ""
+            took_too_long = True
         finally:
             _running.discard(child)
-    return Answer(ok=child.returncode == 0, output=output, errors=errors, exit_code=child.returncode)
+    code = child.returncode
+    ended_by = signal_name(-code) if code < 0 else ""
+    if took_too_long:
+        ended_by = f"this program after {TIMEOUT_SECONDS} s"
+    return Answer(ok=code == 0, output=output, errors=errors, exit_code=code, ended_by=ended_by)
 
 
 def stop() -> None:

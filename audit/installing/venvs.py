@@ -119,15 +119,16 @@ def _build(recipe: Recipe, subject: str, began: float) -> Failure | None:
     except interpreters.NoInterpreter as error:
         return Failure(subject=subject, stage="build", status="no-python", reason=str(error))
     made = uv.call("venv", "--python", str(python), "--no-project", str(recipe.folder))
+    if not made.ok:  # there is nothing of a package in it yet
+        return made.failure(subject, "build", "no-python", time.monotonic() - began)
     linked = _link(recipe.executable)
-    if made.ok:
-        folders.write_whole(lock, recipe.lock.encode())
-        made = source_builds.install(
-            "pip", "sync", "--require-hashes", "--python", str(recipe.executable), str(lock),
-            source=recipe.source, python=recipe.executable, writable=[recipe.folder],
-        )  # fmt: skip
-    if not made.ok:
-        return made.failure(subject, "build", "unbuilt", time.monotonic() - began)
+    folders.write_whole(lock, recipe.lock.encode())
+    installed = source_builds.install(
+        "pip", "sync", "--require-hashes", "--python", str(recipe.executable), str(lock),
+        source=recipe.source, python=recipe.executable, writable=[recipe.folder],
+    )  # fmt: skip
+    if not installed.ok:
+        return installed.failure(subject, "build", "unbuilt", time.monotonic() - began)
     if _link(recipe.executable) != linked:  # what is around the one that it links to may be read
         reason = "it puts something else in the place of its Python"
         return Failure(subject=subject, stage="build", status="unbuilt", reason=reason)

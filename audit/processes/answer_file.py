@@ -1,17 +1,18 @@
 """The arrays of an answer, read from a file that code under audit wrote: looked at from outside before any is loaded.
 
-Every size that the file claims is held against what is there, so that nothing is unpacked, and no more memory is taken
-than the file is long.
+It is read once, so that nobody can change it after it was looked at. Every size that it claims is held against what is
+there, so that nothing is unpacked, and no more memory is taken than a few times its length.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import stat
 import zipfile
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -46,33 +47,29 @@ class DamagedAnswer(Exception):
 
 def arrays(path: Path) -> Arrays:
     """Read all arrays; raise :class:`DamagedAnswer` where the file is anything but an uncompressed npz of numbers."""
-    with _opened(path) as file:
-        _check_end(file)
-        with zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
-            _check_members(members)
-            return {info.filename.removesuffix(".npy"): _array(archive, info) for info in members}
+    content = _read(path)
+    _check_end(content[-_END_BYTES - _END_64_BYTES :])
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = archive.infolist()
+        _check_members(members)
+        return {info.filename.removesuffix(".npy"): _array(archive, info) for info in members}
 
 
-def _opened(path: Path) -> IO[bytes]:
-    """Open a file, and only a file: a link would lead elsewhere, and a pipe would never end."""
+def _read(path: Path) -> bytes:
+    """Read a file, and only a file: a link would lead elsewhere, and a pipe would never end."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_BYTES:
             raise DamagedAnswer(f"the answer is larger than {LARGEST_BYTES} bytes, or not a file")
-        return os.fdopen(handle, "rb")
-    except BaseException:
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(found.st_size)  # what is appended meanwhile is none of it
+    finally:
         os.close(handle)
-        raise
 
 
-def _check_end(file: IO[bytes]) -> None:
+def _check_end(end: bytes) -> None:
     """Check how long the list of contents is before it is read."""
-    file.seek(0, os.SEEK_END)
-    length = min(file.tell(), _END_BYTES + _END_64_BYTES)
-    file.seek(-length, os.SEEK_END)
-    end = file.read()
     if end[-_END_BYTES:-18] != _END or end[-2:] != b"\0\0" or end[:-_END_BYTES].startswith(_END_64):
         raise DamagedAnswer("the answer does not end as an npz of a dumper does")
     if int.from_bytes(end[-10:-6], "little") > LARGEST_DIRECTORY:

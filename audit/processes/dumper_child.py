@@ -13,7 +13,7 @@ from pathlib import Path
 
 from audit.confining import confinement
 from audit.confining.confinement import LARGEST_FOLDER_BYTES, MOST_FILES, Bounds
-from audit.failures import readable
+from audit.failures import readable, signal_name
 from audit.installing.venvs import Recipe
 from audit.processes.dumper_request import DUMPER, REQUEST
 
@@ -71,13 +71,17 @@ class DumperChild:
         )
         bytecode = f"pycache_prefix={recipe.bytecode}"
         command: list[str | Path] = [recipe.executable, "-I", "-X", bytecode, DUMPER / "__main__.py", folder / REQUEST]
-        self._child = confinement.start(
-            command,
-            bounds,
-            environment={**_ONE_THREAD, **_QUIET},
-            output=self._output,
-            given=subprocess.PIPE,  # the dumper's own lifeline: it ends when this side is gone
-        )
+        try:
+            self._child = confinement.start(
+                command,
+                bounds,
+                environment={**_ONE_THREAD, **_QUIET},
+                output=self._output,
+                given=subprocess.PIPE,  # the dumper's own lifeline: it ends when this side is gone
+            )
+        except BaseException:
+            self._output.close()
+            raise
         self._weighed = time.monotonic()
 
     def await_answer(self, path: Path, timeout: float) -> Trouble | None:
@@ -124,9 +128,10 @@ class DumperChild:
             return Trouble(status="no-sandbox", reason=reason, tail=tail, exit_code=code, seconds=seconds)
         if self._child.unexecuted:
             reason = f"its Python could not be executed: {self._child.unexecuted}"
-            return Trouble(status="crashed", reason=reason, tail=tail, exit_code=code, seconds=seconds)
+            return Trouble(status="no-python", reason=reason, tail=tail, exit_code=code, seconds=seconds)
         if code < 0:
-            reason = f"the process was ended by {_name(-code)}"
+            hint = ", as the system does it where memory runs out" if -code == signal.SIGKILL else ""
+            reason = f"the process was ended by {signal_name(-code)}{hint}"
             return Trouble(status="crashed", reason=reason, tail=tail, signal=-code, seconds=seconds)
         reason = f"the process ended with exit code {code} before it answered: {_last_line(tail)}"
         return Trouble(status="crashed", reason=reason, tail=tail, exit_code=code, seconds=seconds)
@@ -139,10 +144,3 @@ class DumperChild:
 
 def _last_line(tail: str) -> str:
     return tail.strip().splitlines()[-1] if tail.strip() else "it printed nothing"
-
-
-def _name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # one of the real-time signals
-        return f"signal {number}"

@@ -101,7 +101,7 @@ def run(job: DumpJob) -> Iterator[CellOutcome]:
     # Where the orchestrator built it, it has just been started too; another machine builds its own.
     failure = None if venvs.finished(job.recipe) else venvs.ensure(job.recipe, job.release)
     if failure is not None:
-        yield from (_came_to(job, cell, failure, failure.seconds) for cell in job.cells)
+        yield from _unbuilt(job, job.cells, failure)
         return
     remaining = list(job.cells)
     tries = TRIES
@@ -123,6 +123,15 @@ def run(job: DumpJob) -> Iterator[CellOutcome]:
             yield from (_failed(job, cell, end.trouble) for cell in culprits)
             del remaining[: len(culprits)]
             tries = TRIES
+        elif end.may_lack_python:
+            failure = venvs.ensure(job.recipe, job.release)
+            if failure is not None:
+                yield from _unbuilt(job, remaining, failure)
+                return
+
+
+def _unbuilt(job: DumpJob, cells: Sequence[CellTask], failure: Failure) -> Iterator[CellOutcome]:
+    return (_came_to(job, cell, failure, failure.seconds) for cell in cells)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +141,17 @@ class _End:
     trouble: Trouble
     imported: bool
 
+    @property
+    def may_lack_python(self) -> bool:
+        """Whether it ended so early that the Python of its virtualenv may be gone since that was built."""
+        return not self.imported and self.trouble.status in ("crashed", "no-python")
+
 
 def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Generator[CellOutcome | _End, None, None]:
     """Serve cells in one process, which ends with this; whatever the system refuses meanwhile is an end of it too."""
     with contextlib.ExitStack() as stack:
         imported = False
+        child: DumperChild | None = None
         try:
             folder = stack.enter_context(folders.working_folder())
             paths = dumper_request.write(folder, job.api, job.expect, cells)
@@ -152,12 +167,15 @@ def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Generator[CellOutcome | _
                 with contextlib.suppress(OSError):  # a folder, or gone: it goes with all the others
                     path.unlink()
         except OSError as error:
-            yield _End(trouble=_refused(error), imported=imported)
+            yield _End(trouble=_refused(error, began=child is not None), imported=imported)
 
 
-def _refused(error: OSError) -> Trouble:
-    """What the system refused to this side: a disk that is full is the machine's, all else counts as the package's."""
-    status = "disk-full" if error.errno in folders.FULL else "crashed"
+def _refused(error: OSError, *, began: bool) -> Trouble:
+    """What the system refused to this side: the machine's fault, but where the dumper may have spoilt its folder."""
+    if error.errno in folders.FULL:
+        status = "disk-full"
+    else:
+        status = "crashed" if began and error.errno not in folders.EXHAUSTED else "no-sandbox"
     return Trouble(status=status, reason=readable(f"it could not be served: {error}"))
 
 

@@ -60,7 +60,7 @@ def nightly(
     untold = False
     with folders.held(database.with_name(f"{database.name}.nightly"), lambda process: _busy(database, process)):
         try:
-            with Store(database) as store, Workers(address, jobs) as runner:
+            with Store(database) as store, Workers(address, jobs, screen.note) as runner:
                 tools = Tools(store=store, runner=runner, reporter=screen, timeout=timeout)
                 for file, waived in zip(files, accepted, strict=True):
                     told.append(nights.night(file, tools, waived, evening, explained=explain))

@@ -63,7 +63,7 @@ def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedRele
     """Audit what the matrix stands for, or what is ``asked``; print the summary, return the exit code."""
     began = time.monotonic()
     accepted = waivers.beside(file.path, wishes.waivers, today())
-    with Store(wishes.database) as store, Workers(wishes.address, wishes.jobs) as runner:
+    with Store(wishes.database) as store, Workers(wishes.address, wishes.jobs, screen.note) as runner:
         tools = Tools(store=store, runner=runner, reporter=screen, timeout=wishes.timeout, again=wishes.again)
         result = pipeline.audit(file, tools, asked=asked, explained=wishes.explain)
         told = summary.summarise(store, result.run_id)

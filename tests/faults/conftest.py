@@ -24,7 +24,7 @@ STEADY = ("1.0", "1.2", "1.3")
 _DONE = re.compile(r"^dumping \d+/\d+  (tinysim-\S+/\w+)  ", re.M)
 
 
-_SHARED = {"day", "faulty"}
+_SHARED = {"day", "faulty", "nodes"}
 """Audits that the tests of a file read together: these tests stay on one worker, all others go wherever one is free."""
 
 

@@ -56,6 +56,15 @@ for place, _, files in os.walk("."):
             opened.write(b"garbage")
 """
 
+_TAKE = """
+import resource
+resource.setrlimit(resource.RLIMIT_DATA, (1 << 29, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+taken = []
+while True:
+    taken.append(b"x" * (1 << 24))
+"""
+"""Within a limit of its own: that of the audit is most of a machine's memory."""
+
 MISBEHAVIOURS = (
     Misbehaviour(name="hangs-in-step", replaced=in_step("time.sleep(3600)"), status="timeout",
                  reason="no answer within"),
@@ -85,8 +94,10 @@ MISBEHAVIOURS = (
     Misbehaviour(name="recurs-without-end",
                  replaced=at_import("def down():\n    return down()") | {_STEP: f"        down()\n{_STEP}"},
                  status="raised", reason="RecursionError"),
-    Misbehaviour(name="runs-out-of-memory", replaced=in_step("_ = bytearray(1 << 50)"), status="raised",
+    Misbehaviour(name="asks-for-more-than-there-is", replaced=in_step("_ = bytearray(1 << 50)"), status="raised",
                  reason="MemoryError"),
+    Misbehaviour(name="runs-out-of-memory", replaced=in_step("exec(TAKE)") | {
+                     _REGISTERED: f"TAKE = {_TAKE!r}\n{_REGISTERED}"}, status="raised", reason="MemoryError"),
     Misbehaviour(name="prints-without-measure",
                  replaced=in_step("os.write(1, b'x' * 65536); os.write(2, b'\\x1b[2J' * 9999)")),
     Misbehaviour(name="closes-its-output", replaced=at_import("os.close(1)\nos.close(2)")),
@@ -120,6 +131,27 @@ MISBEHAVIOURS = (
                  reason="9.9", spares_others=False),
 )  # fmt: skip
 
+_HIDE = """
+while True:
+    handle = os.memfd_create("taken")
+    for _ in range(64):
+        os.write(handle, b"x" * (1 << 24))
+"""
+
+_SHARE = """
+import mmap
+taken = []
+while True:
+    taken.append(mmap.mmap(-1, 1 << 24))
+    taken[-1].write(b"x" * (1 << 24))
+"""
+
+EATERS = {
+    "in-files-without-a-name": in_step("exec(EAT)") | {_REGISTERED: f"EAT = {_HIDE!r}\n{_REGISTERED}"},
+    "in-shared-memory": in_step("exec(EAT)") | {_REGISTERED: f"EAT = {_SHARE!r}\n{_REGISTERED}"},
+}
+"""Versions that take memory of which no limit of a process knows, until the system ends somebody."""
+
 FIRST = 100
 """Minor version of the first of them; the others follow."""
 
@@ -129,7 +161,14 @@ def version(misbehaviour: Misbehaviour) -> str:
     return f"3.{FIRST + MISBEHAVIOURS.index(misbehaviour)}"
 
 
+def eater(name: str) -> str:
+    """The version of tinysim that takes memory in that way."""
+    return f"4.{list(EATERS).index(name)}"
+
+
 def build(folder: Path) -> None:
     """Write their wheels into the folder."""
+    for name, replaced in EATERS.items():
+        tinysim.write_plant(folder, Plant(version=eater(name), what=name, replaced=replaced))
     for each in MISBEHAVIOURS:
         tinysim.write_plant(folder, Plant(version=version(each), what=each.name, replaced=each.replaced))

@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from audit.asked.environment_rows import EnvironmentRow
 from audit.asked.releases import ReleaseRequest
 from audit.failures import Failure
 from audit.installing import locks, venvs
+from audit.installing.locks import Release
 from audit.installing.venvs import Recipe
+from audit.planning import plan
+from audit.planning.plan import Cell
 from tests.conftest import (
     CHAOS,
     PINS,
@@ -251,15 +255,21 @@ def test_a_ray_cluster_that_is_away(release_audit: Program) -> None:
 
 
 @pytest.fixture
-def recipe(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Recipe:
-    """A virtualenv that has been built, in a cache of its own."""
+def resolved(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Release:
+    """A release, and a cache of its own."""
     monkeypatch.setenv("UV_FIND_LINKS", environment["UV_FIND_LINKS"])
     monkeypatch.setenv("RELEASE_AUDIT_CACHE", str(tmp_path))
     request = ReleaseRequest(
         id="one", requires=("tinysim==1.0",), pins=tuple(PINS), python="3.11", exclude_newer=None, series=""
     )
-    resolved = locks.resolve(request)
-    assert not isinstance(resolved, Failure)
+    found = locks.resolve(request)
+    assert not isinstance(found, Failure)
+    return found
+
+
+@pytest.fixture
+def recipe(resolved: Release) -> Recipe:
+    """Its virtualenv, which has been built."""
     recipe = Recipe.of(resolved)
     assert venvs.ensure(recipe, "one") is None
     assert venvs.ready(recipe)
@@ -291,6 +301,16 @@ def test_a_virtualenv_whose_python_does_not_start_is_built_anew(recipe: Recipe) 
     recipe.executable.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
     recipe.executable.chmod(0o755)
     assert _rebuilt(recipe)
+
+
+def test_a_virtualenv_whose_python_is_gone_is_built_anew_by_who_needs_it(resolved: Release, recipe: Recipe) -> None:
+    """As on a node of a cluster where a Python was removed since: nobody looks before a dumper is started."""
+    recipe.executable.unlink()
+    recipe.executable.symlink_to("/nowhere/python")
+    cell = Cell(release=resolved, environment=EnvironmentRow.model_validate(SPRING), position=0)
+    (outcome,) = plan.job(cell, [cell.asked("probe")], 60.0).run()
+    assert outcome.result.status == "ok", outcome.result
+    assert venvs.ready(recipe)
 
 
 def test_a_virtualenv_of_another_recipe_is_built_anew(recipe: Recipe) -> None:

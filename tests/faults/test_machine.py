@@ -6,6 +6,7 @@ import datetime
 import os
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,6 +77,51 @@ def test_a_part_of_ray_is_killed(held: Scene, name: str) -> None:
         assert "lost" in finished.stdout + finished.stderr
     assert rows(held.database, "SELECT * FROM changes WHERE newer LIKE '%1.19' AND older LIKE '%1.0'") == []
     held.made_good(finished)
+
+
+def test_uv_is_killed(scene: Scene) -> None:
+    """Nothing was found out about the releases, and nothing is said about them."""
+    with socket.create_server(("127.0.0.1", 0)) as ear:  # an index that never answers
+        environment = {
+            "UV_DEFAULT_INDEX": f"http://127.0.0.1:{ear.getsockname()[1]}/simple",
+            "UV_CACHE_DIR": str(scene.folder / "uv"),
+            "RELEASE_AUDIT_CACHE": str(scene.folder / "cache"),
+        }
+        with scene.program.started("run", scene.matrix, "--db", scene.database, **environment) as harness:
+            asking = partial(_named, harness.process.pid, "pip compile")
+            wait_until(lambda: len(asking()) == len(STEADY), "uv asks for all releases")
+            for pid in asking():
+                os.kill(pid, signal.SIGKILL)
+            finished = harness.finish()
+    assert finished.code == 3, finished.stdout + finished.stderr
+    failed = rows(scene.database, "SELECT status, reason FROM failures")
+    assert set(failed) == {("worker-lost", "uv was ended by SIGKILL")}
+    assert len(failed) == len(STEADY)
+    scene.made_good(finished)
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "code", "told"),
+    [("3.10.4", "no-python", 3, "Failed to download"), ("3.99", "unresolved", 0, "No download found")],
+)
+def test_a_python_that_cannot_be_had(scene: Scene, version: str, status: str, code: int, told: str) -> None:
+    """Where it is somewhere, this machine is at fault; where there is none in the world, the matrix is."""
+    odd = {**release("1.19"), "python": version}
+    write_matrix(scene.matrix, [*map(release, STEADY), odd], [SPRING, CHAOS], **SMALL)
+    finished = scene.run(
+        UV_PYTHON_INSTALL_MIRROR="http://127.0.0.1:9",
+        UV_PYTHON_INSTALL_DIR=str(scene.folder / "pythons"),
+        PYENV_ROOT=str(scene.folder / "pyenv"),
+        UV_HTTP_RETRIES="0",
+    )
+    assert finished.code == code, finished.stdout + finished.stderr
+    ((subject, found, reason),) = rows(scene.database, "SELECT subject, status, reason FROM failures")
+    assert (subject, found) == ("tinysim-1.19", status)
+    assert f"no Python {version} is installed, and uv could not download one: " in reason
+    assert told in reason
+    assert scene.result() == scene.undisturbed
+    write_matrix(scene.matrix, list(map(release, STEADY)), [SPRING, CHAOS], **SMALL)
+    scene.made_good(finished)
 
 
 def _gone(processes: list[int]) -> bool:
