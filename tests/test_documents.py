@@ -274,9 +274,9 @@ def statuses() -> set[str]:
                 continue
             called = ast.unparse(node.func).rpartition(".")[2]
             given: list[ast.expr] = [each.value for each in node.keywords if each.arg == "status"]
-            if called in ("uv_failure", "_stopped", "Answer"):
-                given += node.args[2:3] if called == "uv_failure" else node.args[:1]
-            if called in ("Failure", "Trouble", "uv_failure", "_stopped", "Answer"):
+            if called in ("failure", "_stopped", "Answer"):
+                given += node.args[2:3] if called == "failure" else node.args[:1]
+            if called in ("Failure", "Trouble", "failure", "_stopped", "Answer"):
                 found |= {str(each.value) for each in given if isinstance(each, ast.Constant)}
     return found - {"ok", "failed"}
 
