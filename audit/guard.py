@@ -14,6 +14,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from typing import NoReturn
 
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -22,6 +23,9 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 # As in `audit.errors`, which is not imported here: the guard is there before anything can fail.
 _INCOMPLETE, _INTERRUPTED = 3, 130
 _CONTINUES = "what was dumped is stored, the same command continues from there"
+
+_PATIENCE_SECONDS = 15.0
+"""For an interrupted program to end by itself. A query on several threads may not look for signals before its end."""
 
 _telling = -1
 """The end of the pipe that the program tells its exit code through."""
@@ -74,9 +78,13 @@ def _heeded() -> set[signal.Signals]:
 def _await(child: int, awaited: set[signal.Signals]) -> tuple[int, bool]:
     """Wait for the child's end and hand signals on; say how it ended, and whether it was interrupted."""
     interrupted = False
+    deadline = float("inf")
     while True:
-        number = signal.sigwait(awaited)
-        if number == signal.SIGCHLD:
+        number = _next(awaited, deadline - time.monotonic())
+        if number is None:
+            os.kill(child, signal.SIGKILL)
+            deadline = float("inf")
+        elif number == signal.SIGCHLD:
             status = _bury(child)
             if status is not None:
                 return status, interrupted
@@ -86,7 +94,16 @@ def _await(child: int, awaited: set[signal.Signals]) -> tuple[int, bool]:
             os.killpg(child, signal.SIGCONT)
         else:
             interrupted = True
+            deadline = min(deadline, time.monotonic() + _PATIENCE_SECONDS)
             os.kill(child, signal.SIGINT)  # Ray prints a stack for others
+
+
+def _next(awaited: set[signal.Signals], seconds: float) -> int | None:
+    """The next signal, or nothing where none comes in time."""
+    if seconds == float("inf"):
+        return signal.sigwait(awaited)
+    came = signal.sigtimedwait(awaited, max(0.0, seconds))
+    return came.si_signo if came is not None else None
 
 
 def _bury(child: int) -> int | None:

@@ -22,9 +22,9 @@ from tests.conftest import running, wait_until
 INTERRUPTED = "release-audit: interrupted; what was dumped is stored, the same command continues from there\n"
 
 
-def guarded(program: str) -> subprocess.Popen[str]:
+def guarded(program: str, before: str = "") -> subprocess.Popen[str]:
     """A guard in front of some other program."""
-    script = f"import os, signal, sys, time\nfrom audit import guard\nguard._stand_guard()\n{program}"
+    script = f"import os, signal, sys, time\nfrom audit import guard\n{before}\nguard._stand_guard()\n{program}"
     pipe = subprocess.PIPE
     return subprocess.Popen([sys.executable, "-c", script], cwd=folders.ROOT, stdout=pipe, stderr=pipe, text=True)
 
@@ -49,6 +49,16 @@ def test_only_what_was_told_is_an_exit_code(program: str, code: int, said: str) 
     with guarded(program) as guard:
         _, errors = guard.communicate(timeout=60)
     assert (guard.returncode, errors.startswith(said), bool(errors)) == (code, True, bool(said)), errors
+
+
+def test_a_program_that_does_not_heed_an_interruption_is_killed() -> None:
+    ignore = "signal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('deaf', flush=True)\ntime.sleep(600)"
+    with guarded(ignore, before="guard._PATIENCE_SECONDS = 0.5") as guard:
+        assert guard.stdout is not None
+        assert guard.stdout.readline() == "deaf\n"
+        guard.send_signal(signal.SIGINT)
+        _, errors = guard.communicate(timeout=60)
+    assert (guard.returncode, errors) == (130, INTERRUPTED)
 
 
 def test_what_a_killed_program_had_started_is_ended_too() -> None:
