@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from audit.errors import AuditError
 from audit.failures import printable, readable
 from audit.reports.summary import Group, Summary
 
@@ -54,12 +56,22 @@ _LISTED = 12
 """Lines of a kind that the summary prints before it refers to the store."""
 
 
+class _Output(Console):
+    """Where results go. Nobody may read them to their end, as in ``release-audit run … | head``."""
+
+    def on_broken_pipe(self) -> None:
+        """Stop with a sentence; rich would end the program with 1, which here means that something changed."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+        raise AuditError("nobody reads any more what is printed; what was dumped is stored, the same command continues")
+
+
 class Screen:
     """A terminal, or a log when there is none: progress bars there, one line an item here."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         """With ``quiet``, progress goes to standard error: standard output is for a machine."""
-        self._out = Console(highlight=False, stderr=quiet)
+        self._out = _Output(highlight=False, stderr=quiet)
         self._err = Console(stderr=True, highlight=False)
 
     @contextmanager
@@ -116,7 +128,7 @@ class Screen:
         if self._out.is_terminal:
             self._out.print(table)
         else:
-            Console(highlight=False, width=_WIDEST).print(table, crop=False)
+            _Output(highlight=False, width=_WIDEST).print(table, crop=False)
 
     def summary(
         self, summary: Summary, *, dumped: int, reused: int, checked: int, seconds: float, program: str, database: str
