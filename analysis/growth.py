@@ -10,13 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
+from analysis.distance import Array, Floats, apart
 
 OFF_THE_STAIRCASE = 10.0
 """A curve has left the last-place staircase once it stays above this multiple of the floor.
@@ -127,12 +124,7 @@ def curves(one: Array, other: Array) -> Floats:
     """
     if one.shape != other.shape:
         raise ValueError(f"recordings of shapes {one.shape} and {other.shape} have no separation")
-    left, right = one.astype(np.float64), other.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):
-        apart = np.abs(left - right)
-    apart[(left == right) | (np.isnan(left) & np.isnan(right))] = 0.0
-    apart[np.isnan(apart)] = np.inf
-    largest: Floats = apart.max(axis=tuple(range(2, apart.ndim)), initial=0.0)
+    largest: Floats = apart(one, other).max(axis=tuple(range(2, one.ndim)), initial=0.0)
     return largest
 
 

@@ -7,12 +7,10 @@ were handed, the only step that chaos cannot have touched.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from analysis.distance import Array, apart, in_last_places
 
 NIL = 1e-30
 """Below this a column is nothing: a reward of 1e-50, the far tail of an exponential, has no last place to speak of."""
@@ -85,22 +83,8 @@ def separation(output: str, older: Array, newer: Array) -> Separation:
 
 def _largest(older: Array, newer: Array) -> tuple[float, float | None]:
     """The largest absolute difference and its size in ulps at the entry where it stands."""
-    if older.size == 0:
-        return 0.0, 0.0
-    left, right = older.astype(np.float64).ravel(), newer.astype(np.float64).ravel()
-    with np.errstate(invalid="ignore", over="ignore"):
-        apart = np.abs(left - right)
-    alike = (older.ravel() == newer.ravel()) | (np.isnan(left) & np.isnan(right))
-    apart[(apart == 0.0) & ~alike] = 1.0  # integers so large that float64 takes them for the same
-    apart[alike] = 0.0
-    apart[np.isnan(apart)] = np.inf  # one side is not a number, or the infinities have opposite signs
-    where = int(np.argmax(apart))
-    largest = float(apart[where])
-    if older.dtype.kind != "f" or newer.dtype.kind != "f" or not np.isfinite(largest):
-        return largest, None
-    # The coarser of two dtypes decides what its last place is.
-    dtype = min(older.dtype, newer.dtype, key=lambda each: each.itemsize)
-    return largest, largest / _last_place(max(abs(left[where]), abs(right[where])), dtype)
+    distances = apart(older, newer)
+    return float(distances.max(initial=0.0)), in_last_places(distances, older, newer)
 
 
 def _grains(older: Array, newer: Array) -> float:
@@ -112,24 +96,12 @@ def _grains(older: Array, newer: Array) -> float:
     if older.dtype.kind != "f" or newer.dtype.kind != "f":
         return np.inf if (left != right).any() else 0.0
     epsilon = float(np.finfo(min(older.dtype, newer.dtype, key=lambda each: each.itemsize)).eps)
-    with np.errstate(invalid="ignore", over="ignore"):
-        apart = np.abs(left - right).astype(np.float64)
-    apart[(left == right) | (np.isnan(left) & np.isnan(right))] = 0.0
-    apart[np.isnan(apart)] = np.inf
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         sizes = np.maximum(
             *(np.where(np.isfinite(each), np.abs(each), 0).mean(axis=0, dtype=np.float64) for each in (left, right))
         )
-        grains = apart.max(axis=0, initial=0.0) / (epsilon * np.maximum(sizes, NIL))
+        grains = apart(left, right).max(axis=0, initial=0.0) / (epsilon * np.maximum(sizes, NIL))
     return float(np.nan_to_num(grains, nan=0.0, posinf=np.inf).max(initial=0.0))
-
-
-def _last_place(value: float, dtype: np.dtype[Any]) -> float:
-    """The distance from ``value`` to the next number of ``dtype`` towards zero's side of the largest one."""
-    limits = np.finfo(dtype)
-    inside = np.asarray(min(value, float(limits.max)), dtype=dtype)
-    below = np.nextafter(inside, dtype.type(0)) if inside == limits.max else inside
-    return float(np.spacing(below))
 
 
 def _entry_shape(array: Array) -> str:

@@ -11,7 +11,7 @@ from enum import StrEnum
 import numpy as np
 
 from analysis.separation import Separation
-from analysis.yardstick import FAINT, STRONG, THRESHOLD, Reading
+from analysis.yardstick import BORDERLINE_BELOW, BORDERLINE_FROM, THRESHOLD, Reading
 
 FLOAT_NOISE = 1e-13
 """First-step separations below this are float noise, by the paper's rule (section VII-D).
@@ -207,7 +207,7 @@ def _reasons(
     elif verdict is Verdict.ROUNDING and all(each.first_step == 0 and not each.grains for each in moved):
         parts.append("only the sign of zero, the payload of a not-a-number, or a nudged copy differs")
     largest = max((each.ratio for each in moved), default=0.0)
-    if STRONG <= largest < FAINT:
+    if BORDERLINE_FROM <= largest < BORDERLINE_BELOW:
         parts.append(f"a ratio of {largest:.0f} lies between rounding and a change: look at it")
     if unread:
         told = ", ".join(f"{each.output} by {each.first_step:.2e} after one step" for each in unread)

@@ -8,16 +8,14 @@ envelope is large and that state rightly says nothing: the others decide.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
+from analysis.distance import Array, Floats, apart, in_last_places
 
 THRESHOLD = 1e3
-"""Ratios from here on are a change. It is the only number that decides.
+"""Ratios from here on are a change.
 
 Measured on the matrices ``mujoco``, ``classic`` and ``mjcf`` (6,180 pairs of 80 releases on 17 environments): rounding
 reaches 10.3, the smallest change 3.4e6. The largest ratio of a release against its own nudged copies is 18 in half of
@@ -25,12 +23,19 @@ reaches 10.3, the smallest change 3.4e6. The largest ratio of a release against 
 :func:`read`).
 """
 
+SCALE_QUANTILE = 0.9
+"""Of a column's sizes: its scale. The largest would let one exploded state blunt all, and the median is too fine where
+most states are at rest or in free fall."""
+
+COMMON_QUANTILE = 0.75
+"""Of the scales of an output's columns: the one that those get which are nothing beside the others."""
+
 NOTHING = 1e-8
 """A column whose scale is this small beside the others holds what rounding left: an accelerometer in free fall shows
 2e-10 of 9.81, and single precision still resolves 6e-8."""
 
-STRONG, FAINT = 1e2, 1e5
-"""Ratios between these are said to lie between rounding and a change."""
+BORDERLINE_FROM, BORDERLINE_BELOW = 1e2, 1e5
+"""A ratio between these is told as one that lies between rounding and a change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,25 +99,25 @@ def read(older: Forced, newer: Forced, floor: Floats | None = None) -> Reading:
     Limits: a ratio, not a probability. A state in which the release itself is discontinuous says nothing, and a change
     below rounding is not seen.
     """
-    apart = _apart(older.value, newer.value)
+    separation = apart(older.value, newer.value)
     response = np.maximum(_response(older.value, older.nudged), _response(newer.value, newer.nudged))
     grain = np.maximum(grain_of(older.value), grain_of(newer.value))
     envelope = response + grain + (0.0 if floor is None else floor)
-    ratios = _over(apart, envelope)
+    ratios = _over(separation, envelope)
     if (ratios >= THRESHOLD).any():
-        lasting = _over(_lasting(apart, older.nudged, newer.nudged), envelope)
+        lasting = _over(_lasting(separation, older.nudged, newer.nudged), envelope)
         ratios = np.where(ratios >= THRESHOLD, lasting, ratios)
     state, entry = np.unravel_index(int(np.argmax(ratios)), ratios.shape) if ratios.size else (0, 0)
     size = np.maximum(_scale(older.value), _scale(newer.value))
     by_state = ratios.max(axis=1, initial=0.0)
-    beyond = apart[by_state >= THRESHOLD]
+    beyond = separation[by_state >= THRESHOLD]
     finite = np.where(np.isfinite(beyond), beyond, 0.0)
     with np.errstate(over="ignore"):  # beside a scale that is next to nothing it is infinite
         relative = float((finite / np.where(size > 0, size, 1.0)).max(initial=0.0))
     return Reading(
         ratios=by_state,
-        separation=float(apart.max(initial=0.0)),
-        ulps=_ulps(apart, older.value, newer.value),
+        separation=float(separation.max(initial=0.0)),
+        ulps=in_last_places(separation, older.value, newer.value),
         beyond_separation=float(beyond.max(initial=0.0)),
         relative=relative,
         state=int(state),
@@ -120,11 +125,11 @@ def read(older: Forced, newer: Forced, floor: Floats | None = None) -> Reading:
     )
 
 
-def _lasting(apart: Floats, older: Array, newer: Array) -> Floats:
+def _lasting(separation: Floats, older: Array, newer: Array) -> Floats:
     """The separation that most copies of a state show, the state itself among them."""
     if len(older) != len(newer) or not len(older):
-        return apart
-    copies = [apart, *(_apart(one, other) for one, other in zip(older, newer, strict=True))]
+        return separation
+    copies = [separation, *(apart(one, other) for one, other in zip(older, newer, strict=True))]
     lasting: Floats = np.partition(copies, len(copies) // 2, axis=0)[len(copies) // 2]
     return lasting
 
@@ -132,12 +137,16 @@ def _lasting(apart: Floats, older: Array, newer: Array) -> Floats:
 def null_ratio(forced: Forced) -> float:
     """The largest ratio of a release against itself: its last nudge against the envelope of the others.
 
+    Nudges come in mirrored pairs, and where a step is smooth a mirrored one moves it just as far. So the mirror of the
+    last one is left out of the envelope.
+
     Limits: one draw of what rounding does, by which the threshold is judged; it is no bound.
     """
     if len(forced.nudged) == 0:
         return 0.0
-    envelope = _response(forced.value, forced.nudged[:-1]) + grain_of(forced.value)
-    return float(_over(_apart(forced.value, forced.nudged[-1]), envelope).max(initial=0.0))
+    others = forced.nudged[:-2] if len(forced.nudged) % 2 == 0 else forced.nudged[:-1]
+    envelope = _response(forced.value, others) + grain_of(forced.value)
+    return float(_over(apart(forced.value, forced.nudged[-1]), envelope).max(initial=0.0))
 
 
 def typical_response(forced: Forced) -> Floats:
@@ -145,7 +154,7 @@ def typical_response(forced: Forced) -> Floats:
 
     Limits: typical, and not the largest: in the tenth of the states left out it may be anything.
     """
-    return np.quantile(_response(forced.value, forced.nudged), 0.9, axis=0, method="lower")
+    return np.quantile(_response(forced.value, forced.nudged), SCALE_QUANTILE, axis=0, method="lower")
 
 
 def grain_of(value: Array) -> Floats:
@@ -164,22 +173,10 @@ def grain_of(value: Array) -> Floats:
     return grain
 
 
-def _ulps(apart: Floats, older: Array, newer: Array) -> float | None:
-    if apart.size == 0:
-        return 0.0
-    where = np.unravel_index(int(np.argmax(apart)), apart.shape)
-    if older.dtype.kind != "f" or newer.dtype.kind != "f" or not np.isfinite(apart[where]):
-        return None
-    dtype = min(older.dtype, newer.dtype, key=lambda each: each.itemsize)
-    larger = min(max(abs(float(older[where])), abs(float(newer[where]))), float(np.finfo(dtype).max) / 2)
-    return float(apart[where]) / float(np.spacing(np.asarray(larger, dtype=dtype)))
-
-
 def _scale(value: Array) -> Floats:
     """The scale of each column: the size that nine tenths of what is not zero in it stay below.
 
-    The largest would let one exploded state blunt all. The median is too fine where most states are at rest or in free
-    fall: an accelerometer then shows what is left of numbers as large as its readings elsewhere. A column that is
+    In free fall an accelerometer shows what is left of numbers as large as its readings elsewhere. A column that is
     nothing beside the others is what rounding left where zero should be (the sideways position of a body that falls
     straight): it has their scale.
     """
@@ -187,7 +184,7 @@ def _scale(value: Array) -> Floats:
     sizes[~np.isfinite(sizes) | (sizes == 0)] = np.nan
     scale = np.zeros(sizes.shape[1])
     some = ~np.isnan(sizes).all(axis=0)
-    scale[some] = np.nanquantile(sizes[:, some], 0.9, axis=0, method="lower")
+    scale[some] = np.nanquantile(sizes[:, some], SCALE_QUANTILE, axis=0, method="lower")
     return lifted(scale)
 
 
@@ -199,7 +196,7 @@ def lifted(scale: Floats) -> Floats:
     some = scale[scale > 0]
     if not some.size:
         return scale
-    common = np.quantile(some, 0.75, method="lower")
+    common = np.quantile(some, COMMON_QUANTILE, method="lower")
     return np.where(scale < NOTHING * common, common, scale)
 
 
@@ -207,24 +204,14 @@ def _response(value: Array, nudged: Array) -> Floats:
     """The largest move of each entry over the nudges."""
     if len(nudged) == 0:
         return np.zeros(value.shape)
-    largest: Floats = np.max([_apart(value, each) for each in nudged], axis=0)
+    largest: Floats = np.max([apart(value, each) for each in nudged], axis=0)
     return largest
 
 
-def _apart(one: Array, other: Array) -> Floats:
-    left, right = one.astype(np.float64), other.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):
-        apart: Floats = np.abs(left - right)
-    apart[(one == other) | (np.isnan(left) & np.isnan(right))] = 0.0
-    apart[(apart == 0.0) & (one != other) & ~np.isnan(left)] = 1.0  # integers that float64 takes for the same
-    apart[np.isnan(apart)] = np.inf
-    return apart
-
-
-def _over(apart: Floats, envelope: Floats) -> Floats:
+def _over(separation: Floats, envelope: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio: Floats = apart / envelope
-    ratio[apart == 0] = 0.0
+        ratio: Floats = separation / envelope
+    ratio[separation == 0] = 0.0
     # Where the envelope is itself infinite the release says of itself that anything can come of this state.
     ratio[np.isinf(envelope)] = 0.0
     return ratio

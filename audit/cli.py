@@ -31,7 +31,6 @@ from audit.errors import (
     AuditError,
 )
 from audit.installing import uv
-from audit.reports.summaries import outputs
 from audit.reports.summaries.outputs import Outputs
 from audit.storage.store import Store
 from audit.tools import Tools
@@ -39,63 +38,55 @@ from audit.verbs import (
     explain_verb,
     figure_verb,
     nightly_verb,
+    options,
     preview,
     report_verb,
     results_verbs,
     running,
     search_verbs,
 )
-from audit.verbs.running import DATABASE, Wishes
-from audit.verbs.trust_options import require_sandbox
+from audit.verbs.headings import Headings
+from audit.verbs.running import Wishes
 
-_database = click.option(
-    "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
-    help="The database; its arrays lie beside it.",
-)  # fmt: skip
-
-_timeout = click.option(
-    "--timeout", type=click.FloatRange(min=0.1), default=300.0, show_default=True,
-    help="Seconds that one cell may take.",
-)  # fmt: skip
+PROGRAM = "release-audit"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="release-audit")
+@click.group(cls=Headings, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name=PROGRAM)
 def commands() -> None:
     """Tell whether a new release of a simulator changed the physics, where, and who did it."""
 
 
-@commands.command()
+@click.command(short_help="Audit the releases of a matrix.")
 @click.argument("matrix")
-@_database
-@click.option("--check", is_flag=True, help="Exit with 1 when something changed or broke, for CI.")
-@click.option("--address", help="A running Ray cluster; default: RAY_ADDRESS, else a local one.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Releases dumped at the same time; default: one a core.")
-@_timeout
-@click.option("--explain/--no-explain", default=True, show_default=True,
-              help="Whether changed neighbours are looked into: stages of the step, constants.")  # fmt: skip
-@click.option("--again", is_flag=True, help="Try cells whose process failed in several runs before.")
-@click.option("--waivers", type=click.Path(path_type=Path, dir_okay=False),
-              help="Accepted changes; default: waivers.yaml beside the matrix.")  # fmt: skip
-@require_sandbox
-@outputs.options
+@options.database
+@options.check
+@options.address
+@options.jobs
+@options.timeout
+@options.explain
+@click.option("--again", is_flag=True,
+              help="Run a release again on an environment where it failed in several earlier runs.")  # fmt: skip
+@options.waivers
+@options.runs_releases
+@options.summaries
 def run(
     matrix: str, database: Path, check: bool, address: str | None, jobs: int | None, timeout: float, explain: bool,
-    again: bool, waivers: Path | None, require_sandbox: bool, **summaries: str | None,
+    again: bool, waivers: Path | None, **summaries: Path | None,
 ) -> int:  # fmt: skip
     """Audit MATRIX: a path, or a name in matrices/."""
     file = matrix_file.read(matrix_file.find(matrix))
     wanted = Outputs.of(**summaries)
     wishes = Wishes(
         database=database, check=check, address=address, jobs=jobs, timeout=timeout, explain=explain, again=again,
-        waivers=waivers, require_sandbox=require_sandbox, outputs=wanted,
+        waivers=waivers, outputs=wanted,
     )  # fmt: skip
-    return running.run(file, wishes, Screen(quiet=wanted.takes_standard_output))
+    return running.run(file, wishes, Screen(on_standard_error=wanted.takes_standard_output))
 
 
-@commands.command()
+@click.command(short_help="Show what a run would do, without doing it.")
 @click.argument("matrix")
-@_database
+@options.database
 def plan(matrix: str, database: Path) -> int:
     """Show what an audit of MATRIX would run and what is there already. Runs nothing."""
     file = matrix_file.read(matrix_file.find(matrix))
@@ -107,15 +98,18 @@ def plan(matrix: str, database: Path) -> int:
     return EXIT_COMPLETE
 
 
-@commands.command()
+@click.command(short_help="Measure how small a change would be seen.")
 @click.argument("matrix")
-@_database
-@_timeout
-def sensitivity(matrix: str, database: Path, timeout: float) -> int:
-    """Show how small a change would be seen: plant faults in the baseline of MATRIX, from 1e-12 to 1e-1."""
+@options.database
+@options.address
+@options.jobs
+@options.timeout
+@options.runs_releases
+def sensitivity(matrix: str, database: Path, address: str | None, jobs: int | None, timeout: float) -> int:
+    """Measure how small a change would be seen: plant faults in the baseline of MATRIX, from 1e-12 to 1e-1."""
     screen = Screen()
     file = matrix_file.read(matrix_file.find(matrix))
-    with Store(database) as store, Workers(None, None) as runner:
+    with Store(database) as store, Workers(address, jobs) as runner:
         found = sensing.measure(file, Tools(store=store, runner=runner, reporter=screen, timeout=timeout))
     screen.table(
         ("environment", "constant", "seen from", *(f"{magnitude:.0e}" for magnitude in sensing.MAGNITUDES)),
@@ -133,17 +127,20 @@ def sensitivity(matrix: str, database: Path, timeout: float) -> int:
     return EXIT_COMPLETE
 
 
-@commands.command()
+@click.command(short_help="Find the law of physics that trajectories break.")
 @click.argument("trajectories", type=click.Path(path_type=Path))
-@click.option("--reference", required=True, help="A reference set: a name in matrices/laws, or a path.")
-@click.option("--against", type=click.Path(path_type=Path), help="Trajectories of a system that keeps the laws.")
+@click.option("--reference", required=True, metavar="NAME",
+              help="Test the laws of this file: a name in matrices/laws, or a path.")  # fmt: skip
+@click.option("--against", type=click.Path(path_type=Path), metavar="FILE",
+              help="Compare with these trajectories, of a system that keeps the laws.")  # fmt: skip
 @click.option("--unit", type=click.Choice(["trajectory", "block"]), default="trajectory", show_default=True,
-              help="What counts as one observation; blocks alarm falsely.")  # fmt: skip
-@click.option("--check", is_flag=True, help="Exit with 1 when a law is broken or a constant is named.")
+              help="Count each trajectory as one observation, or each block of it. Blocks of one trajectory are not "
+              "independent, so that `block` reports laws as broken that are not.")  # fmt: skip
+@click.option("--check", is_flag=True, help="Exit with 1 if a law is broken or a constant is wrong, for use in CI.")
 def diagnose(trajectories: Path, reference: str, against: Path | None, unit: str, check: bool) -> int:
-    """Say which law TRAJECTORIES break, and which constant is behind it.
+    """Say which law of physics TRAJECTORIES break, and which constant is wrong.
 
-    They are an npz, a Parquet file or a Minari data set: of a simulator, a log or a world model.
+    TRAJECTORIES is an npz file, a Parquet file or a Minari data set, from a simulator, a log or a world model.
     """
     from analysis.algebra.screening import Unit  # brings SymPy and SciPy, which few verbs need
     from audit.laws import diagnosing_files, reference_file
@@ -161,13 +158,17 @@ def diagnose(trajectories: Path, reference: str, against: Path | None, unit: str
     return EXIT_CHANGED if check and found.found else EXIT_COMPLETE
 
 
-@commands.command()
+@click.command(short_help="Measure the figures of the paper again.")
 @click.argument("names", nargs=-1)
-@_database
-@click.option("--jobs", type=click.IntRange(min=1), help="Parts measured at the same time; default: one a core.")
-@_timeout
+@options.database
+@options.jobs
+@options.timeout
+@options.runs_releases
 def reproduce(names: tuple[str, ...], database: Path, jobs: int | None, timeout: float) -> int:
-    """Measure the paper's figures again: all experiments, or those of NAMES. Exits with 1 if an exact one disagrees."""
+    """Measure the paper's figures again: all experiments, or those of NAMES.
+
+    Exits with 1 if a figure that should be exact disagrees.
+    """
     from audit import reproducing  # brings SymPy and SciPy, which nothing else on this command line needs
 
     began = time.monotonic()
@@ -179,10 +180,13 @@ def reproduce(names: tuple[str, ...], database: Path, jobs: int | None, timeout:
     return EXIT_CHANGED if any(each.wrong for each in found) else EXIT_COMPLETE
 
 
-@commands.command()
-@_database
+@click.command(short_help="Check this machine and its protections.")
+@options.database
 def doctor(database: Path) -> int:
-    """Check Python, uv, the package index, the disk and the CPU; list what cannot be prevented here."""
+    """Check Python, uv, the package index, the disk and the CPU.
+
+    Also list what the code of a release can and cannot do on this machine.
+    """
     screen = Screen()
     found = list(checks(database.parent))
     screen.table(("", "check", "found"), [("ok" if each.ok else "BAD", each.name, each.found) for each in found])
@@ -192,26 +196,18 @@ def doctor(database: Path) -> int:
     return EXIT_COMPLETE if all(each.ok for each in found) else EXIT_INCOMPLETE
 
 
-@commands.command()
+@click.command(short_help="Print the JSON schema of a matrix.")
 def schema() -> int:
     """Print the JSON schema of a matrix, as it lies in matrices/schema.json."""
     click.echo(matrix_file.schema(), nl=False)
     return EXIT_COMPLETE
 
 
-for _verb in (
-    search_verbs.diff,
-    search_verbs.bisect,
-    search_verbs.blame,
-    explain_verb.explain,
-    figure_verb.figure,
-    report_verb.report,
-    results_verbs.query,
-    results_verbs.snapshot,
-    nightly_verb.nightly,
-    nightly_verb.scheduled,
-):
-    commands.add_command(_verb)
+commands.put("Audit", run, search_verbs.diff, plan, sensitivity, reproduce)
+commands.put("Explain", explain_verb.explain, search_verbs.blame, search_verbs.bisect, diagnose)
+commands.put("Results", report_verb.report, results_verbs.query, figure_verb.figure, results_verbs.snapshot)
+commands.put("Every night", nightly_verb.nightly, nightly_verb.scheduled)
+commands.put("Set-up", doctor, schema)
 
 
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -225,9 +221,11 @@ def main() -> NoReturn:
         for number in _INTERRUPTIONS:
             if signal.getsignal(number) != signal.SIG_IGN:  # as under `nohup`
                 signal.signal(number, _interrupt)
-        code = commands.main(standalone_mode=False)
+        code = commands.main(prog_name=PROGRAM, standalone_mode=False)
     except (KeyboardInterrupt, click.exceptions.Abort) as interruption:
         _leave_at_once(screen, str(interruption))
+    except SystemExit as leaving:  # of click, where a shell asks it for completions
+        code = _left_with(leaving, screen)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         code = EXIT_USAGE
@@ -238,15 +236,27 @@ def main() -> NoReturn:
         screen.error(f"release-audit: {error}")
         code = error.exit_code
     except OSError as error:
-        screen.error(f"release-audit: {error.strerror}: {error.filename}; what was stored before is kept")
+        screen.error(f"release-audit: {_said(error)}; what was stored before is kept")
         code = EXIT_INCOMPLETE
-    except Exception as error:
-        if str(error) == "Query interrupted":  # DuckDB says it in its own way when a signal came while it worked
-            _leave_at_once(screen, "")
+    except Exception:
         traceback.print_exc()  # a bug; Python would end with 1, which says that something changed
         code = EXIT_INCOMPLETE
     guard.tell(code or EXIT_COMPLETE)
     sys.exit(code or EXIT_COMPLETE)
+
+
+def _left_with(leaving: SystemExit, screen: Screen) -> int:
+    """What it means that a library ended the program: its 1 is not ours, which says that something changed."""
+    if not leaving.code:
+        return EXIT_COMPLETE
+    screen.error(f"release-audit: ended from within with {leaving.code}")
+    return EXIT_INCOMPLETE
+
+
+def _said(error: OSError) -> str:
+    """What the system said, and of which file where it was one."""
+    said = error.strerror or str(error) or type(error).__name__
+    return said if error.filename is None else f"{said}: {error.filename}"
 
 
 def _interrupt(*_: object) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shlex
 import time
@@ -23,9 +24,10 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from audit.dumps.counts import DumpCounts
 from audit.errors import AuditError
 from audit.failures import printable, readable
-from audit.reports.summary import Group, Summary
+from audit.reports.summary import Group, PairLine, Summary
 
 if TYPE_CHECKING:
     from audit.reproducing import Reproduced  # it brings SymPy and SciPy, which take a second to import
@@ -69,9 +71,9 @@ class _Output(Console):
 class Screen:
     """A terminal, or a log when there is none: progress bars there, one line an item here."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        """With ``quiet``, progress goes to standard error: standard output is for a machine."""
-        self._out = _Output(highlight=False, stderr=quiet)
+    def __init__(self, *, on_standard_error: bool = False) -> None:
+        """All that people read goes to standard error where a machine reads standard output."""
+        self._out = _Output(highlight=False, stderr=on_standard_error)
         self._err = Console(stderr=True, highlight=False)
 
     @contextmanager
@@ -111,8 +113,8 @@ class Screen:
         self._out.print(Text(printable(text)), soft_wrap=True)
 
     def warning(self, text: str) -> None:
-        """Print a line that should not be overlooked."""
-        self._out.print(Text(printable(text), "bold red"), soft_wrap=True)
+        """Print a line that should not be overlooked to standard error."""
+        self._err.print(Text(printable(text), "bold red"), soft_wrap=True)
 
     def error(self, text: str) -> None:
         """Print a line to standard error."""
@@ -120,19 +122,12 @@ class Screen:
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Print rows under headings; on no terminal, as wide as they are."""
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            table.add_row(*(Text(_shown(value)) for value in row))
         if self._out.is_terminal:
-            self._out.print(table)
+            self._out.print(_table(columns, rows))
         else:
-            _Output(highlight=False, width=_WIDEST).print(table, crop=False)
+            self._out.file.write(table_text(columns, rows))
 
-    def summary(
-        self, summary: Summary, *, dumped: int, reused: int, checked: int, seconds: float, program: str, database: str
-    ) -> None:
+    def summary(self, summary: Summary, counts: DumpCounts, *, seconds: float, program: str, database: str) -> None:
         """Print what a run came to; ``program`` and ``database`` are how to ask on, on a command line."""
         self._out.print()
         for group in summary.groups:
@@ -141,7 +136,7 @@ class Screen:
         for verdict in signs:
             sign, style, meaning = VERDICTS[verdict]
             self._out.print(Text.assemble((f"  {sign} {verdict}", style), f": {meaning}"), soft_wrap=True)
-        self._changes(summary)
+        self._changes(summary, f"{program} explain{database}")
         self._unexplained(summary)
         self._missing(summary)
         self._exercised(summary)
@@ -154,7 +149,7 @@ class Screen:
                 "does not read: see the view separations",
                 soft_wrap=True,
             )
-        self._out.print(f"{dumped} dumped now, {reused} known from before, {checked} control runs, {seconds:.1f} s")
+        self._out.print(f"{counts.told}, {seconds:.1f} s", soft_wrap=True)
         self._next(summary, program, database)
 
     def reproduced(self, found: Sequence[Reproduced], seconds: float) -> None:
@@ -201,7 +196,7 @@ class Screen:
             self._out.print(Text(told), soft_wrap=True)
         self._out.print()
 
-    def _changes(self, summary: Summary) -> None:
+    def _changes(self, summary: Summary, explain: str) -> None:
         changed = summary.urgent_first
         if changed:
             self._out.print("\n[bold red]Changed[/] between neighbouring releases:")
@@ -209,7 +204,8 @@ class Screen:
             self._out.print(
                 Text(f"  {line.environment}: {line.older} → {line.newer}: {readable(line.reason)}"), soft_wrap=True
             )
-            for told in filter(None, (line.laws, line.explained)):
+            finds_out = f": `{explain} {_named(summary, line)}` finds out" if line.open else ""
+            for told in filter(None, (line.laws, line.explained + finds_out)):
                 self.note(f"    {told}")
         if len(changed) > _LISTED:
             self._out.print(f"  and {len(changed) - _LISTED} more: see the page, or `query --named changes`")
@@ -253,9 +249,7 @@ class Screen:
         """Print what to call next: the page, why the newest change came about, and SQL to begin with."""
         lines = [f"{program} report{database}"]
         if summary.changed:
-            newest = summary.urgent_first[0]
-            names = shlex.join([newest.environment, newest.older, newest.newer])
-            lines.append(f"{program} explain{database} {names}")
+            lines.append(f"{program} explain{database} {_named(summary, summary.urgent_first[0])}")
         sql = (
             f"SELECT environment, older, newer, verdict, reason FROM pairs WHERE matrix = '{summary.matrix}'"
             " AND verdict <> 'identical' ORDER BY first_step_separation DESC LIMIT 20"
@@ -264,6 +258,27 @@ class Screen:
         self._out.print("\nNext:")
         for line in lines:
             self._out.print(Text(f"  {line}"), soft_wrap=True)
+
+
+def _named(summary: Summary, line: PairLine) -> str:
+    """A pair as a command takes it; another matrix in the database may have the same names."""
+    return shlex.join(["--matrix", summary.matrix, line.environment, line.older, line.newer])
+
+
+def table_text(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Rows under headings, as wide as they are."""
+    text = io.StringIO()
+    Console(file=text, highlight=False, width=_WIDEST).print(_table(columns, rows), crop=False)
+    return text.getvalue()
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_shown(value)) for value in row))
+    return table
 
 
 def _shown(value: Any) -> str:

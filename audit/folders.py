@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -119,11 +119,11 @@ def locked(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def held(path: Path, otherwise: str) -> Iterator[None]:
+def held(path: Path, otherwise: Callable[[str], str]) -> Iterator[None]:
     """Hold an exclusive lock on ``path`` with this process's number in it, or refuse; nobody waits.
 
     Raises:
-        AuditError: ``otherwise``, with the number of the process that has it.
+        AuditError: what ``otherwise`` says of the number of the process that has it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="ascii") as file:
@@ -131,7 +131,7 @@ def held(path: Path, otherwise: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            raise AuditError(otherwise.format(file.read().strip() or "?")) from None
+            raise AuditError(otherwise(file.read().strip() or "?")) from None
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()

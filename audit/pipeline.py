@@ -15,22 +15,27 @@ the others' results. Whatever is in the store already is not done again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from audit import run_rows
 from audit.asked import attachments
 from audit.asked.matrix_file import MatrixFile
 from audit.comparisons import comparing, controls, second_look
+from audit.comparisons.controls import Control
 from audit.dumps import dumping
+from audit.dumps.counts import DumpCounts
+from audit.dumps.dumping import Dumped
 from audit.errors import EXIT_COMPLETE, EXIT_INCOMPLETE
 from audit.explanations import explaining, showing, telling
 from audit.failures import Failure
 from audit.planning import assigning, banks, drawing, plan, probing, releasing
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import Stimuli
 from audit.planning.plan import Cell
+from audit.planning.probing import Layouts
 from audit.planning.releasing import ResolvedReleases
 from audit.storage.records import RunCell, RunRecord
+from audit.storage.store import Store
 from audit.tools import Tools
 
 if TYPE_CHECKING:
@@ -42,10 +47,7 @@ class AuditResult:
     """What an audit came to; the rest is in the store."""
 
     run_id: str
-    dumped: int
-    reused: int
-    checked: int
-    """Controls, twins and second looks that were run besides."""
+    counts: DumpCounts
     failures: tuple[Failure, ...]
     blind: tuple[str, ...]
     """Environments in which a planted fault was not seen."""
@@ -59,6 +61,42 @@ class AuditResult:
         return EXIT_INCOMPLETE if incomplete else EXIT_COMPLETE
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """All that is to be run, before anything is dumped."""
+
+    file: MatrixFile
+    run: RunRecord
+    releases: ResolvedReleases
+    cells: Sequence[Cell]
+    layouts: Layouts
+    stimuli: Stimuli
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What the releases did with it."""
+
+    own: frozenset[str]
+    """Names of the cells' recordings, as against those of controls."""
+    baselines: Mapping[str, Cell]
+    dumped: Mapping[str, Dumped]
+    rows: Sequence[RunCell]
+    failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What that comes to, pair by pair and environment by environment; verdicts are in the store."""
+
+    rows: Sequence[RunCell]
+    """As recorded, without what turned out not to reproduce itself."""
+    dumped: Mapping[str, Dumped]
+    """As recorded, and what was dumped for a second look."""
+    held: Mapping[str, Control]
+    failures: tuple[Failure, ...]
+
+
 def audit(
     file: MatrixFile, tools: Tools, *, asked: ResolvedReleases | None = None, laws: bool = True, explained: bool = True
 ) -> AuditResult:
@@ -66,58 +104,85 @@ def audit(
 
     The releases are those that the matrix stands for today, or those that are ``asked``.
     """
-    store = tools.store
-    attached = attachments.read(file)
-    banks.check_files(file)
     references = own_laws(file) if laws else ()
-    run = run_rows.begun(file)
-    store.begin_run(run)
-    asked = asked or releasing.ask(file, tools.reporter)
-    requests, resolved, unresolved = asked.requests, asked.resolved, asked.unresolved
-    store.put_locks({each.lock.digest: (each.lock.text, each.lock.packages) for each in resolved.values()})
-    cells = plan.cells(file.matrix, requests, resolved, attached)
-
-    layouts = probing.probe(cells, file.matrix.baseline, tools)
-    stimuli = drawing.draw(file, cells, layouts.known, tools)
-    store.put_stimuli(each.stimulus for each in stimuli.drawn.values())
-
-    cells = assigning.assign(cells, stimuli.drawn, tools)
-    recordings = plan.recordings(cells, {title: each.stimulus for title, each in stimuli.drawn.items()})
-    baselines = controls.baselines(cells, stimuli.drawn)
-    planted = controls.recordings(baselines, stimuli.drawn)
-    dumps = dumping.dump([*recordings, *planted], layouts.unbuilt, tools)
-    failures = (*unresolved, *layouts.failures, *run_rows.undrawable(cells, stimuli), *dumps.failures)
-    cell_rows = run_rows.cell_rows(file.matrix, requests, dumps.dumped, failures)
-
-    compare(cell_rows, run, file.matrix.outputs, tools)
-    second = second_look.look(cells, cell_rows, run, file.matrix, stimuli.drawn, tools)
-    unheld = hold_against_laws(references, cells, second.cells, run, stimuli.drawn, tools) if laws else ()
+    planned = prepare(file, tools, asked)
+    recorded = record(planned, tools)
+    judged = judge(planned, recorded, tools)
+    if laws:
+        judged = hold_against_laws(references, planned, judged, tools)
     if not explained:
         tools.runner.finish()
-    held = controls.evaluate(baselines, stimuli.drawn, cell_rows, {**dumps.dumped, **second.dumped}, store)
-    own = {each.identifier for each in recordings}
-    audited = [found for name, found in dumps.dumped.items() if name in own]
-    checked = [found for name, found in {**dumps.dumped, **second.dumped}.items() if name not in own]
+    result = finish(planned, recorded, judged, tools.store)
+    if explained:
+        explain(planned, tools)
+        tools.runner.finish()
+    return result
+
+
+def prepare(file: MatrixFile, tools: Tools, asked: ResolvedReleases | None) -> Planned:
+    """A matrix to cells, with the stimulus of every environment. Mistakes in files are told before any work."""
+    attached = attachments.read(file)
+    banks.check_files(file)
+    run = run_rows.begun(file)
+    tools.store.begin_run(run)
+    tools.store.put_run_files(run.run_id, file.path.absolute().parent, attachments.digests(file, attached))
+    found = asked or releasing.ask(file, tools.reporter)
+    locks = [each.lock for each in found.resolved.values()]
+    tools.store.put_locks({lock.digest: (lock.text, lock.packages) for lock in locks})
+    cells = plan.cells(file.matrix, found.requests, found.resolved, attached)
+    layouts = probing.probe(cells, file.matrix.baseline, tools)
+    stimuli = drawing.draw(file, cells, layouts.known, tools)
+    tools.store.put_stimuli(each.stimulus for each in stimuli.drawn.values())
+    cells = assigning.assign(cells, stimuli.drawn, tools)
+    return Planned(file=file, run=run, releases=found, cells=cells, layouts=layouts, stimuli=stimuli)
+
+
+def record(planned: Planned, tools: Tools) -> Recorded:
+    """Cells to dumps, and with them the controls that every audit has."""
+    drawn, layouts = planned.stimuli.drawn, planned.layouts
+    recordings = plan.recordings(planned.cells, {title: each.stimulus for title, each in drawn.items()})
+    baselines = controls.baselines(planned.cells, drawn)
+    dumps = dumping.dump([*recordings, *controls.recordings(baselines, drawn)], layouts.unbuilt, tools)
+    undrawable = run_rows.undrawable(planned.cells, planned.stimuli)
+    failures = (*planned.releases.unresolved, *layouts.failures, *undrawable, *dumps.failures)
+    return Recorded(
+        own=frozenset(each.identifier for each in recordings),
+        baselines=baselines,
+        dumped=dumps.dumped,
+        rows=run_rows.cell_rows(planned.file.matrix, planned.releases.requests, dumps.dumped, failures),
+        failures=failures,
+    )
+
+
+def judge(planned: Planned, recorded: Recorded, tools: Tools) -> Judged:
+    """Dumps to verdicts; what stands out is looked at again, and the controls say what would have been seen."""
+    matrix, run, drawn = planned.file.matrix, planned.run, planned.stimuli.drawn
+    compare(recorded.rows, run, matrix.outputs, tools)
+    second = second_look.look(planned.cells, recorded.rows, run, matrix, drawn, tools)
+    dumped = {**recorded.dumped, **second.dumped}
+    held = controls.evaluate(recorded.baselines, drawn, recorded.rows, dumped, tools.store)
+    return Judged(rows=second.cells, dumped=dumped, held=held, failures=second.failures)
+
+
+def finish(planned: Planned, recorded: Recorded, judged: Judged, store: Store) -> AuditResult:
+    """Everything to the rows of a finished run."""
+    audited = [found for name, found in recorded.dumped.items() if name in recorded.own]
+    checked = [found for name, found in judged.dumped.items() if name not in recorded.own]
     result = AuditResult(
-        run_id=run.run_id,
-        dumped=sum(not each.reused for each in audited),
-        reused=sum(each.reused for each in audited),
-        checked=sum(not each.reused for each in checked),
-        failures=(*failures, *second.failures, *unheld),
-        blind=tuple(title for title, control in held.items() if control.blind),
-        empty=all(row.behaviour is None for row in cell_rows),
+        run_id=planned.run.run_id,
+        counts=DumpCounts.of(audited, checked),
+        failures=(*recorded.failures, *judged.failures),
+        blind=tuple(title for title, control in judged.held.items() if control.blind),
+        empty=all(row.behaviour is None for row in recorded.rows),
     )
     store.finish_run(
-        run.run_id,
+        planned.run.run_id,
         result.exit_code,
-        run_rows.release_rows(requests, resolved, failures),
-        second.cells,
-        run_rows.environment_rows(stimuli.drawn, held),
+        run_rows.release_rows(planned.releases.requests, planned.releases.resolved, recorded.failures),
+        judged.rows,
+        run_rows.environment_rows(planned.stimuli.drawn, judged.held),
         result.failures,
     )
-    if explained:
-        explain(run, cells, stimuli.drawn, tools)
-        tools.runner.finish()
     return result
 
 
@@ -130,10 +195,10 @@ def own_laws(file: MatrixFile) -> tuple[ReferenceFile, ...]:
     return reference_file.of_a_matrix([file.path.parent / name for name in file.matrix.laws])
 
 
-def explain(run: RunRecord, cells: Sequence[Cell], drawn: Mapping[str, Drawn], tools: Tools) -> None:
+def explain(planned: Planned, tools: Tools) -> None:
     """Changed neighbours to the stage in which they part, the constants that differ, and a script that shows it."""
-    of = {cell.identifier: cell for cell in cells}
-    store = tools.store
+    of = {cell.identifier: cell for cell in planned.cells}
+    run, drawn, store = planned.run, planned.stimuli.drawn, tools.store
     found = {}
     for environment, older, newer in telling.changed_neighbours(store, run.run_id):
         stored = telling.stored_pair(store, environment, older, newer, run_id=run.run_id)
@@ -150,20 +215,15 @@ def explain(run: RunRecord, cells: Sequence[Cell], drawn: Mapping[str, Drawn], t
         showing.reproduce(store, ends, stored, kind, explanation.lines)
 
 
-def hold_against_laws(
-    own: Sequence[ReferenceFile],
-    cells: Sequence[Cell],
-    rows: Sequence[RunCell],
-    run: RunRecord,
-    drawn: Mapping[str, Drawn],
-    tools: Tools,
-) -> tuple[Failure, ...]:
+def hold_against_laws(own: Sequence[ReferenceFile], planned: Planned, judged: Judged, tools: Tools) -> Judged:
     """Changed behaviours to laws that broke and constants that broke them, where the environment has laws."""
-    if "changed" not in tools.store.comparisons.verdicts(run.reads).values():
-        return ()
+    if "changed" not in tools.store.comparisons.verdicts(planned.run.reads).values():
+        return judged
     from audit.laws import diagnosing, reference_file  # they bring SymPy and SciPy: only where something changed
 
-    return diagnosing.diagnose(rows, cells, run, drawn, (*reference_file.shipped(), *own), tools)
+    references = (*reference_file.shipped(), *own)
+    unheld = diagnosing.diagnose(judged.rows, planned.cells, planned.run, planned.stimuli.drawn, references, tools)
+    return replace(judged, failures=(*judged.failures, *unheld))
 
 
 def compare(cells: Sequence[RunCell], run: RunRecord, outputs: Sequence[str], tools: Tools) -> None:

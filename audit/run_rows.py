@@ -34,7 +34,7 @@ def begun(file: MatrixFile) -> RunRecord:
         matrix_text=file.text,
         pairing="against" if against else str(matrix.pairs),
         against=against,
-        reads=comparing.reads(matrix.outputs, matrix.growth_window),
+        reads=comparing.reads_of(matrix),
         started=now(),
         harness_version=__version__,
         python_version=platform.python_version(),

@@ -14,6 +14,9 @@ from audit.storage.store import Store
 UV_AT_ONCE = 4
 """Calls of uv that run at the same time: they wait for the index more than they compute."""
 
+CELL_SECONDS = 300.0
+"""That one cell may take unless told otherwise: enough for what is slow, and an end for what hangs."""
+
 Value = TypeVar("Value")
 Result = TypeVar("Result")
 

@@ -21,13 +21,16 @@ from pathlib import Path
 import numpy as np
 
 from audit import pipeline, run_rows
-from audit.comparisons import comparing, controls, second_look
+from audit.comparisons import comparing, controls
 from audit.console import Screen
 from audit.dumps import dumping
 from audit.explanations import telling
 from audit.installing import listing
+from audit.pipeline import Planned, Recorded
 from audit.planning import plan
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import Drawn, Stimuli
+from audit.planning.probing import Layouts
+from audit.planning.releasing import ResolvedReleases
 from audit.reports import summary
 from audit.storage.store import Store
 from audit.tools import Tools
@@ -178,6 +181,7 @@ def audit(size: Size, tools: Tools, watch: Watch) -> None:
     drawn = synthetic.drawn(cells)
     with watch.part("planning"):
         recordings = [*plan.recordings(cells, {title: each.stimulus for title, each in drawn.items()})]
+        own = frozenset(each.identifier for each in recordings)
         baselines = controls.baselines(cells, drawn)
         recordings += controls.recordings(baselines, drawn)
         known = dumping.known(recordings, store)
@@ -187,14 +191,20 @@ def audit(size: Size, tools: Tools, watch: Watch) -> None:
         store.put_locks({each.lock.digest: (each.lock.text, each.lock.packages) for each in resolved.values()})
         store.put_stimuli(each.stimulus for each in drawn.values())
         dumps = dumping.record(recordings, tools)
+    planned = Planned(
+        file=file,
+        run=run,
+        releases=ResolvedReleases(requests=requests, resolved=resolved, unresolved=()),
+        cells=cells,
+        layouts=Layouts(known={}, failures=(), unbuilt={}),
+        stimuli=Stimuli(drawn=drawn, undrawable={}),
+    )
     with watch.part("comparing"):
         rows = run_rows.cell_rows(file.matrix, requests, dumps.dumped, ())
-        pipeline.compare(rows, run, file.matrix.outputs, tools)
-        second = second_look.look(cells, rows, run, file.matrix, drawn, tools)
-        held = controls.evaluate(baselines, drawn, rows, {**dumps.dumped, **second.dumped}, store)
+        recorded = Recorded(own=own, baselines=baselines, dumped=dumps.dumped, rows=rows, failures=())
+        judged = pipeline.judge(planned, recorded, tools)
     with watch.part("storing"):
-        told = run_rows.release_rows(requests, resolved, ())
-        store.finish_run(run.run_id, 0, told, second.cells, run_rows.environment_rows(drawn, held), ())
+        pipeline.finish(planned, recorded, judged, store)
     with watch.part("reading"):
         found = summary.summarise(store, run.run_id)
         telling.changed_neighbours(store, run.run_id)

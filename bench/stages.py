@@ -13,6 +13,7 @@ from audit.planning.plan import Cell
 from audit.processes import dumper_process
 from audit.processes.answers import CellAnswer
 from audit.stimuli import starts, stimulus
+from audit.tools import CELL_SECONDS
 
 TARGET = 3.0
 STATES = 320
@@ -43,7 +44,7 @@ def _measure(cell: Cell, drawn: Drawn) -> tuple[float, float]:
         tasks.append(replace(taking, label=f"taken {number}", stimulus=forced))
         tasks.append(replace(cell.asked("stages", examined), label=f"looked {number}"))
     seconds: dict[str, float] = {}
-    for outcome in dumper_process.run(plan.job(cell, tasks, 300.0)):
+    for outcome in dumper_process.run(plan.job(cell, tasks, CELL_SECONDS)):
         assert isinstance(outcome.result, CellAnswer), outcome.result
         kind = outcome.label.split()[0]
         seconds[kind] = min(seconds.get(kind, float("inf")), outcome.seconds)

@@ -54,9 +54,9 @@ class Finished:
 
     @property
     def sentence(self) -> str:
-        """What it said on standard error, which is one line that is not a traceback."""
+        """What it said on standard error, which is one line that is not a traceback, but for what a system lacks."""
         assert "Traceback" not in self.stderr + self.stdout
-        lines = self.stderr.strip().splitlines()
+        lines = [line for line in self.stderr.strip().splitlines() if not line.startswith("NOT PROTECTED: ")]
         assert len(lines) == 1, self.stderr
         assert lines[0].startswith("release-audit: ")
         return lines[0]

@@ -2,7 +2,11 @@
 
 ``make soak`` runs it for an hour. Each round is an audit on one of two stores: a fresh one, or that of the last round
 with a release more or less. A round may be left alone, interrupted, killed, or lose a dumper or a part of Ray. After
-each disturbed round the same command is run undisturbed, and what it says is held against a reference.
+each disturbed round the same command is run undisturbed, and what it says is held against a reference that was made
+before anything was disturbed.
+
+Memory is the largest that the driver of an undisturbed round took, each in a process of its own, while the two stores
+grow: it shows what grows with a store, and not what leaks within one long audit.
 """
 
 from __future__ import annotations
@@ -36,7 +40,22 @@ LARGEST_GROWTH = 1.10
 _LOOK_SECONDS = 0.05
 _LONGEST_ROUND_SECONDS = 180.0
 
-DISTURBANCES = ("nothing", "interrupt", "kill", "kill-dumper", "kill-worker", "kill-raylet")
+EXIT_CODES = {
+    "nothing": {0},
+    "interrupt": {0, 130},
+    "kill": {0, -signal.SIGKILL},
+    "kill-dumper": {0},
+    "kill-worker": {0},
+    "kill-raylet": {0, 3},
+}
+"""How a round may end, by what was done to it; 0 also where it was done before anything was struck."""
+
+COUNTS = (2, 3)
+"""Releases of an audit."""
+
+GONE_SECONDS, GONE_AFTER_KILL_SECONDS = 10.0, 60.0
+"""For processes to be gone after a round. Who is killed cannot end what it started: workers of Ray that were just
+starting then look for their node for half a minute before they end by themselves."""
 
 
 @dataclass(kw_only=True)
@@ -54,24 +73,33 @@ class Soak:
 
     def round(self, number: int) -> None:
         """One audit, disturbed or not; then the same again, undisturbed, until it is as it should be."""
-        count = self.choose.choice((2, 3))
+        count = self.choose.choice(COUNTS)
         matrix = self._matrix(count)
         database = self.folder / f"store-{self.choose.choice('ab')}" / "audit.duckdb"
         if self.choose.random() < 0.25:
             shutil.rmtree(database.parent, ignore_errors=True)
-        kind = self.choose.choice(DISTURBANCES)
+        kind = self.choose.choice(tuple(EXIT_CODES))
         before = _stored(database)
         code = self._run(matrix, database, kind)
         self.rounds[kind] += 1
         self.codes[code] += 1
+        self._expect(code in EXIT_CODES[kind], number, f"{kind}: exit code {code}")
         self._expect(before.items() <= _stored(database).items(), number, f"{kind}: a row was lost")
         if kind != "nothing" or code:
             code = self._run(matrix, database, "nothing")
         self._expect(code == 0, number, f"after {kind}: exit code {code}")
         found = pairs(database, matrix.stem)
-        self._expect(found == self.reference.setdefault(count, found), number, f"after {kind}: another result")
-        left = self._left_behind()
+        self._expect(found == self.reference[count], number, f"after {kind}: another result")
+        left = self._left_behind(GONE_AFTER_KILL_SECONDS if kind == "kill" else GONE_SECONDS)
         self._expect(not left, number, f"after {kind}: left behind {left}")
+
+    def refer(self) -> None:
+        """Audit once without a disturbance, on stores of their own."""
+        for count in COUNTS:
+            matrix, database = self._matrix(count), self.folder / f"reference-{count}" / "audit.duckdb"
+            code = self._run(matrix, database, "nothing")
+            self._expect(code == 0, -1, f"the reference ended with {code}")
+            self.reference[count] = pairs(database, matrix.stem)
 
     def _matrix(self, count: int) -> Path:
         path = self.folder / f"soak-{count}.yaml"
@@ -89,9 +117,9 @@ class Soak:
             self.memory.append(peak[0])
         return code
 
-    def _left_behind(self) -> list[str]:
-        """Processes of the program or of its virtualenvs that are still there a few seconds later."""
-        deadline = time.monotonic() + 10
+    def _left_behind(self, within: float) -> list[str]:
+        """Processes of the program or of its virtualenvs that are still there so many seconds later."""
+        deadline = time.monotonic() + within
         while (found := _own(str(self.folder))) and time.monotonic() < deadline:
             time.sleep(0.2)
         return found
@@ -188,6 +216,7 @@ def main() -> None:
         tinysim.build(folder / "wheels")
         own = {"UV_FIND_LINKS": str(folder / "wheels"), "RELEASE_AUDIT_CACHE": str(folder / "cache")}
         soak = Soak(folder=folder, environment={**os.environ, **own}, choose=random.Random(arguments.seed))
+        soak.refer()
         began = told = time.monotonic()
         number = 0
         while time.monotonic() - began < arguments.seconds:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from analysis.verdicts import Verdict
+from audit.asked import matrix_file
+from audit.dumps.counts import DumpCounts
 from audit.nights import standings
 from audit.nights.standings import Question
 from audit.nights.waivers import Waiver, Waivers
+from audit.pipeline import AuditResult
 from audit.reports import summary
 from audit.reports.summaries.value import AuditSummary
 from audit.storage.store import Store
+from audit.verbs import running
 from audit.verbs.running import is_alarming
-from tests.stored_runs import RUN, cell, exercised, finish, judgement, release
+from tests.conftest import SPRING, write_matrix
+from tests.conftest import release as row
+from tests.stored_runs import RUN, audited, cell, exercised, finish, judgement, release
 
 DAY = datetime.date(2026, 1, 1)
 
@@ -45,6 +53,18 @@ def is_alarm(store: Store, *waivers: Waiver) -> bool:
     met = standings.meet(store, question)
     told = AuditSummary(matrix="m", exit_code=0, changes=met.changes)
     return is_alarming(summary.summarise(store, RUN.run_id), told)
+
+
+def test_a_waiver_that_an_earlier_run_had_use_for_is_used(store: Store, tmp_path: Path) -> None:
+    store.comparisons.put_comparison("x", "y", RUN.reads, judgement(Verdict.CHANGED), [])
+    earlier = replace(RUN, run_id="earlier", started=RUN.started - datetime.timedelta(days=1))
+    audited(store, {"0": "x", "1": "y"}, earlier, [exercised(baseline="0")])
+    audited(store, {"0": "x"}, RUN, [exercised(baseline="0")])
+    file = matrix_file.read(write_matrix(tmp_path / "m.yaml", [row("1.0")], [SPRING]))
+    result = AuditResult(run_id="run", counts=DumpCounts(), failures=(), blind=(), empty=False)
+    waivers = Waivers(waivers=(accepted("E", "0", "1"), accepted("E", "0", "9")), day=DAY)
+    (unused,) = running.met_by(file, result, waivers, store).notes
+    assert "0 → 9 is not used" in unused
 
 
 JUMP, DRIFT = accepted("Jumps", "0", "1"), accepted("Drifts", "0", "2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import signal
 from dataclasses import dataclass, replace
@@ -212,6 +213,32 @@ def test_what_is_not_in_the_distributions_cannot_be_blamed(newer: Release, said:
     )
     with pytest.raises(UsageError, match=said):
         blaming.blame(cast("Session", session), newer.request, Quiet())
+
+
+def test_a_mixture_is_the_older_release_in_all_that_did_not_move() -> None:
+    def end(name: str, day: datetime.date | None, **changes: Any) -> Release:
+        each = release(name, "3.11.7", a=changes.pop("version"))
+        return replace(each, request=replace(each.request, exclude_newer=day, **changes))
+
+    one, other = datetime.date(2026, 1, 1), datetime.date(2026, 2, 1)
+    older = end("older", one, version="1", edits={"g": 1}, source=("a",), like="known")
+    newer = end("newer", other, version="2", edits={"g": 2}, source=("b",))
+    asked = []
+
+    def show(request: Any) -> Shown:
+        if request.id not in ("older", "newer"):
+            asked.append(request)
+        return shown(newer if request.id == "newer" else older, str(request.edits["g"]))
+
+    session = SimpleNamespace(
+        reference=older, show=show, changed=lambda first, second: first.behaviour != second.behaviour
+    )
+    found = blaming.blame(cast("Session", session), newer.request, Quiet())
+    assert [move.told for move in found.blamed] == ["edits: g = 1 → g = 2"]
+    assert {each.known_as for each in asked} == {"known"}, "what the matrix says of the older one holds"
+    assert {(each.exclude_newer, each.source) for each in asked} == {(other, ("a", "b"))}
+    assert [dict(each.edits) for each in asked] == [{"g": 1}, {"g": 2}]
+    assert [each.pins for each in asked] == [("a==2",), ("a==1",)]
 
 
 def keep(store: Store, name: str, requires: str, *, matrix: str = "m", environment: str = "E", **versions: str) -> None:

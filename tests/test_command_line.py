@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import re
@@ -11,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import duckdb
 import pytest
 
-from audit import __version__
+from audit import __version__, cli
 from audit.cli import commands
 from tests.conftest import Finished, Program, rows, write_matrix
 
@@ -84,6 +86,54 @@ def test_help(release_audit: Program, verb: str) -> None:
     assert finished.stderr == ""
 
 
+def test_verbs_are_listed_by_what_they_are_for(release_audit: Program) -> None:
+    listed = release_audit("--help", COLUMNS="80").stdout.partition("\n\nAudit:\n")[2]
+    for heading in ("Explain:", "Results:", "Every night:", "Set-up:"):
+        assert f"\n\n{heading}\n" in listed
+    told = dict(re.findall(r"(?m)^  ([a-z]+) +(.*)$", listed))
+    assert sorted(told) == VERBS, "each once, in one line"
+    for verb, short in told.items():
+        assert len(short) <= 50, verb
+        assert short.endswith("."), verb
+
+
+def test_options_that_verbs_share_are_told_alike() -> None:
+    shared: dict[str, set[str]] = {}
+    for verb in commands.commands.values():
+        for option in verb.params:
+            if isinstance(option, click.Option) and option.name in ("database", "timeout", "jobs", "address", "day"):
+                assert option.help, f"{verb.name} {option.opts}"
+                if (verb.name, option.name) not in (("nightly", "day"), ("schedule", "timeout")):
+                    shared.setdefault(option.name, set()).add(f"{option.help} {option.default} {option.metavar}")
+    assert {name: len(told) for name, told in shared.items()} == dict.fromkeys(shared, 1)
+    assert len(shared) == 5
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_is_explained_and_none_shows_a_pattern(release_audit: Program, verb: str) -> None:
+    for option in commands.commands[verb].params:
+        assert not isinstance(option, click.Option) or option.help, option.name
+    assert "%Y" not in release_audit(verb, "--help").stdout
+
+
+@pytest.mark.parametrize(("shell", "said"), [("bash", "_release_audit_completion"), ("zsh", "#compdef release-audit")])
+def test_a_shell_can_complete_it(release_audit: Program, shell: str, said: str) -> None:
+    script = release_audit(_RELEASE_AUDIT_COMPLETE=f"{shell}_source")
+    assert (script.code, script.stderr) == (0, "")
+    assert said in script.stdout
+    completed = release_audit(
+        _RELEASE_AUDIT_COMPLETE=f"{shell}_complete", COMP_WORDS="release-audit sch", COMP_CWORD="1"
+    )
+    assert (completed.code, completed.stderr) == (0, "")
+    assert {"schedule", "schema"} <= set(re.split(r"[\n,]", completed.stdout))
+
+
+def test_a_shell_that_is_unknown_is_an_error(release_audit: Program) -> None:
+    refused = release_audit(_RELEASE_AUDIT_COMPLETE="abacus_source")
+    assert refused.code == 3, "and not 1, which says that something changed"
+    assert "ended from within with 1" in refused.sentence
+
+
 # Plan and run
 
 
@@ -129,15 +179,6 @@ def test_what_the_summary_proposes_can_be_run(planned: Planned) -> None:
 # Query
 
 
-def test_queries_of_the_readme_can_be_run(planned: Planned) -> None:
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    queries = re.findall(r'make query SQL="(.+)"', readme)
-    assert len(queries) == 3
-    for sql in queries:
-        finished = planned.query(sql)
-        assert finished.code == 0, finished.stderr
-
-
 def test_query_as_table(planned: Planned) -> None:
     finished = planned.query("SELECT older, newer, verdict FROM pairs")
     assert finished.code == 0
@@ -175,6 +216,44 @@ def test_query_to_files(planned: Planned) -> None:
         assert finished.code == 0, finished.stderr
         with duckdb.connect() as connection:
             assert connection.execute(f"SELECT verdict FROM '{path}'").fetchall() == [("identical",)]
+
+
+def test_a_table_in_a_file_is_the_table(planned: Planned) -> None:
+    sql = "SELECT older, verdict FROM pairs"
+    path = planned.program.folder / "new" / "folder" / "pairs.txt"
+    assert planned.query(sql, "--output", path).code == 0
+    assert path.read_text(encoding="utf-8") == planned.query(sql).stdout == planned.query(sql, "--output", "-").stdout
+    assert path.read_text(encoding="utf-8").split() == ["older", "verdict", "gymnasium-0.29.1", "identical"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("query", "SELECT 1", "--output"),
+        ("query", "SELECT 1", "--format", "csv", "--output"),
+        ("query", "SELECT 1", "--format", "parquet", "--output"),
+        ("report", "--output"),
+        ("snapshot", "--output"),
+        ("figure", "smoke.yaml", "--output"),
+        ("explain", "E", "one", "two", "--json"),
+        ("run", "smoke.yaml", "--json"),
+        ("nightly", "smoke.yaml", "--junit"),
+        ("diff", "one", "two", "--markdown"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_a_mistake_in_the_call(planned: Planned, command: tuple[str, ...]) -> None:
+    in_a_file = planned.database / "out" / "file.svg"
+    finished = planned.program(*command, in_a_file, "--db", planned.database)
+    assert (finished.code, finished.stdout) == (2, "")
+    assert f"{in_a_file} cannot be written: {planned.database} is not a folder" in finished.sentence
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_missing_folders_are_made(planned: Planned, form: str) -> None:
+    path = planned.program.folder / f"made for {form}" / "below" / "file"
+    finished = planned.query("SELECT 1", "--format", form, "--output", path)
+    assert finished.code == 0, finished.stderr
+    assert path.is_file()
 
 
 def test_parquet_needs_a_file(planned: Planned) -> None:
@@ -275,6 +354,32 @@ def test_a_range_without_versions(release_audit: Program) -> None:
     assert finished.code == 2
     assert "releases[0].versions, line" in finished.stderr
     assert "the index has no tinysim in >=7" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            FileNotFoundError(errno.ENOENT, "No such file or directory", "results/x"),
+            "No such file or directory: results/x",
+        ),
+        (OSError(errno.EIO, "Input/output error"), "Input/output error"),
+        (TimeoutError("it took too long"), "it took too long"),
+        (OSError(), "OSError"),
+    ],
+)
+def test_an_error_of_the_system_is_told_with_what_it_has_to_say(
+    error: OSError, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli.commands, "main", fail)
+    monkeypatch.setattr(cli, "_INTERRUPTIONS", ())
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 3
+    assert capsys.readouterr().err == f"release-audit: {said}; what was stored before is kept\n"
 
 
 # Databases that are none of ours

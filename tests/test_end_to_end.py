@@ -275,15 +275,16 @@ def test_what_was_amplified_has_a_certificate_and_can_be_drawn(audited: Audited)
     assert 2 < decade < 10  # the logistic map at 3.9 doubles a difference in about 1.4 steps
     assert len(curve) == 60
     picture = audited.program.folder / "separations.svg"
-    drawn = audited.program("figure", audited.matrix, picture, "--db", audited.database)
+    drawing = ("figure", audited.matrix, "--output", picture, "--db", audited.database)
+    drawn = audited.program(*drawing)
     assert drawn.code == 0, drawn.stderr
     assert "Chaos" in picture.read_text(encoding="utf-8")
     for kind, told in (("ratios", "pairs of behaviours"), ("timeline", "2 environments")):
-        another = audited.program("figure", audited.matrix, picture, "--kind", kind, "--db", audited.database)
+        another = audited.program(*drawing, "--kind", kind)
         assert (another.code, told in another.stdout) == (0, True)
-    none = audited.program("figure", audited.matrix, picture, "--db", audited.database, "--environment", "Spring")
+    none = audited.program(*drawing, "--env", "Spring")
     assert (none.code, "nothing to draw" in none.sentence) == (2, True)
-    other = audited.program("figure", audited.matrix, "picture.gif", "--db", audited.database)
+    other = audited.program(*drawing, "--output", "picture.gif")
     assert (other.code, ".svg or .png" in other.sentence) == (2, True)
 
 
@@ -307,6 +308,20 @@ def test_one_lock_under_two_names_is_one_release(audited: Audited) -> None:
     assert audited.again(matrix).code == 0
     assert rows(audited.database, "SELECT verdict FROM pairs WHERE matrix = 'twins'") == [("identical",)]
     assert rows(audited.database, "SELECT count(DISTINCT lock_digest) FROM releases WHERE matrix = 'twins'") == [(1,)]
+
+
+def test_equal_releases_are_dumped_once_and_that_is_what_is_told(release_audit: Program) -> None:
+    """The first of the two was not known before, and neither was the second."""
+    twins: list[dict[str, Any]] = [release("1.0"), release("1.0", name="twin")]
+    matrix = write_matrix(release_audit.folder / "twins.yaml", twins, [SPRING])
+    first = release_audit("run", matrix, "--json", "summary.json")
+    assert "1 dumped now, 1 the same as one of these, 0 known from before, " in first.stdout
+    (told,) = json.loads((release_audit.folder / "summary.json").read_text())["audits"]
+    assert (told["dumped"], told["shared"], told["reused"]) == (1, 1, 0)
+    database = release_audit.folder / "results" / "audit.duckdb"
+    assert rows(database, "SELECT release FROM dumps WHERE reused") == []
+    assert "0 dumped now, 2 known from before, 0 control runs" in release_audit("run", matrix).stdout
+    assert rows(database, "SELECT release FROM dumps WHERE NOT reused") == []
 
 
 def test_an_added_release_is_the_only_one_dumped(audited: Audited) -> None:

@@ -19,7 +19,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Desk:
 
 
 def explained(desk: Desk, name: str, older: str, newer: str, *options: str) -> dict[str, Any]:
-    done = desk.search("explain", name, older, newer, "--json", *options)
+    done = desk.search("explain", name, older, newer, "--json", "-", *options)
     assert done.code == 0, done.stderr
     return dict(json.loads(done.stdout))
 

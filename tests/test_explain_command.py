@@ -21,7 +21,7 @@ def database(module_audit: Program) -> Path:
 
 @pytest.fixture(scope="module")
 def pusher(module_audit: Program, database: Path) -> dict[str, Any]:
-    done = module_audit("explain", *PUSHER, *DAY, "--json", "--db", database)
+    done = module_audit("explain", *PUSHER, *DAY, "--json", "-", "--db", database)
     assert done.code == 0, done.stderr
     return dict(json.loads(done.stdout))
 
@@ -44,7 +44,7 @@ def test_of_four_distributions_that_differ_the_simulator_is_blamed(pusher: dict[
 
 def test_a_second_time_it_is_told_from_the_store(module_audit: Program, database: Path, pusher: dict[str, Any]) -> None:
     before = rows(database, "SELECT count(*) FROM internal.examinations")
-    again = module_audit("explain", *PUSHER, *DAY, "--json", "--db", database)
+    again = module_audit("explain", *PUSHER, *DAY, "--json", "-", "--db", database)
     assert json.loads(again.stdout) == pusher
     assert rows(database, "SELECT count(*) FROM internal.examinations") == before
 

@@ -14,6 +14,7 @@ from typing import IO
 import pytest
 
 from audit import folders
+from audit.errors import AuditError
 
 OWNER = """
 import sys
@@ -71,6 +72,20 @@ def test_what_a_killed_one_left_is_removed(work: Path) -> None:
         assert theirs.is_dir()
         with folders.working_folder() as folder:
             assert sorted(work.iterdir()) == sorted([folder, folder.with_suffix(".lock")])
+
+
+def test_what_is_held_is_refused_with_the_process_that_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "x{z}.lock"
+
+    def busy(process: str) -> str:
+        return f"{path} is held by {process}"
+
+    with (
+        folders.held(path, busy),
+        pytest.raises(AuditError, match=rf"x{{z}}\.lock is held by {os.getpid()}$"),
+        folders.held(path, busy),
+    ):
+        pass
 
 
 def test_a_lock_that_is_removed_before_it_is_held_is_made_anew(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,7 +151,7 @@ def _is_prevented(audited: Audited, name: str) -> bool:
     """Whether this system has the protection; where it has not, doctor and the run must say so."""
     (protection,) = [each for each in protections.all_here() if each.name == name]
     if not protection.on:
-        assert f"NOT PROTECTED: {name}" in audited.finished.stdout
+        assert f"NOT PROTECTED: {name}" in audited.finished.stderr
         assert re.search(rf"^OFF +{name} ", audited.doctor, re.M)
     return protection.on
 
@@ -168,7 +168,7 @@ def test_an_attempt_fails_and_is_told(audited: Audited, name: str) -> None:
 def test_the_audit_is_complete(audited: Audited) -> None:
     assert audited.finished.code == 0, audited.finished.stdout + audited.finished.stderr
     assert "hostile-0/Spring: raised" in audited.finished.stdout
-    told = [line for line in audited.finished.stdout.splitlines() if line.startswith("NOT PROTECTED")]
+    told = [line for line in audited.finished.stderr.splitlines() if line.startswith("NOT PROTECTED")]
     assert len(told) == len(protections.missing())
 
 

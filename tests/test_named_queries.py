@@ -171,9 +171,11 @@ def test_disk(opened: Store, real: Path) -> None:
 
 
 def test_blamed(opened: Store) -> None:
-    locks = dict(opened.query("SELECT release, lock_digest FROM releases").rows)
-    pair = locks["tinysim-1.7"], locks["other-dependency"]
-    opened.explanations.put_blame("Spring", pair, BlameRecord(blamed=("tinydep 1.0 → 2.0",), suspects=2, tried=3))
+    found = opened.query("SELECT release, cell_key FROM internal.run_cells WHERE environment = 'Spring'").rows
+    cells = dict(found)
+    ((reads,),) = opened.query("SELECT reads FROM internal.latest_runs").rows
+    record = BlameRecord(blamed=("tinydep 1.0 → 2.0",), suspects=2, tried=3)
+    opened.explanations.put_blame((cells["tinysim-1.7"], cells["other-dependency"]), reads, record)
     assert picked(ask(opened, "blamed"), "distribution", "older", "newer") == [
         ("tinydep 1.0 → 2.0", "tinysim-1.7", "other-dependency")
     ]

@@ -71,7 +71,7 @@ def nights(index: PackageIndex, environment: dict[str, str], tmp_path_factory: p
 def test_the_first_night_records_the_matrix_without_alarm(nights: Nights) -> None:
     done = nights.results[1]
     assert done.code == 0, done.stdout
-    assert "The first night: 1 releases are recorded as they are, without alarm" in done.stdout
+    assert "The first night: 1 release is recorded as it is, without alarm" in done.stdout
     assert nights.record(1)["first"]
     assert nights.dumped(1) == ["tinysim-1.0"]
 

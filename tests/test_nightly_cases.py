@@ -94,7 +94,7 @@ def nights(index: PackageIndex, environment: dict[str, str], tmp_path_factory: p
     index.publish_planted("3.2", damping("3e-11"), day(2))
     nights.publish("5.1rc1", "1.3", 3)
     index.publish_dependency("2.2", day(2), "SCALE = 1.0 + 2e-9\n\n")
-    nights.night(3, "--json", "--notify", FAILING_HOOK)
+    nights.night(3, "--json", "-", "--notify", FAILING_HOOK)
     index.publish_planted("3.3", damping("3e-11"), day(3))
     nights.publish("5.1", "1.3", 4)
     nights.night(4, str(matrix(folder, "nowhere", [ranged(">=99")])))

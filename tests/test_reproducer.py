@@ -268,8 +268,11 @@ def test_why_there_is_no_script_is_left_in_its_place(tmp_path: Path) -> None:
 
 
 def test_the_names_of_folders() -> None:
-    name = reproducer.folder_name
-    assert name("Pusher-v4", "mujoco-2.3.7", "mujoco-3.0.0") == "Pusher-v4__mujoco-2.3.7__mujoco-3.0.0"
+    def name(environment: str, older: str, newer: str, shown: str = "x") -> str:
+        return reproducer.folder_name(environment, older, newer, (shown, "y"))
+
+    assert name("Pusher-v4", "mujoco-2.3.7", "mujoco-3.0.0").startswith("Pusher-v4__mujoco-2.3.7__mujoco-3.0.0-")
+    assert name("E", "a", "b") != name("E", "a", "b", "z"), "what another matrix calls so"
     odd = [name("walker/walk", "a", "b"), name("walker-walk", "a", "b"), name("walker:walk", "a", "b")]
     odd += [name("..", "a", "b"), name("x" * 400, "a", "b"), name("x" * 401, "a", "b")]
     assert len(set(odd)) == len(odd)

@@ -113,7 +113,15 @@ def audited(module_audit: Program) -> Program:
 
 def change(audited: Program, environment: str) -> Path:
     older, newer, _ = CHANGES[environment]
-    return audited.folder / "reproducers" / folder_name(environment, older, newer)
+    behaviours = behaviours_of(audited, environment)
+    name = folder_name(environment, older, newer, (behaviours[older], behaviours[newer]))
+    return audited.folder / "reproducers" / name
+
+
+def behaviours_of(audited: Program, environment: str) -> dict[str, str]:
+    """By release."""
+    sql = "SELECT release, behaviour FROM dumps WHERE environment = ?"
+    return dict(rows(audited.folder / "audit.duckdb", sql, environment))
 
 
 def run(audited: Program, folder: Path, command: str) -> subprocess.CompletedProcess[str]:
@@ -159,9 +167,7 @@ def _differences(printed: list[dict[str, str]]) -> list[float]:
 def _differences_in_the_store(audited: Program, environment: str, case: dict[str, Any]) -> list[float]:
     """Of the state or seed that the case names, out of the recorded arrays."""
     older, newer, shows = CHANGES[environment]
-    behaviours = dict(
-        rows(audited.folder / "audit.duckdb", "SELECT release, behaviour FROM dumps WHERE environment = ?", environment)
-    )
+    behaviours = behaviours_of(audited, environment)
     with Store(audited.folder / "audit.duckdb") as store:
         given = store.stimulus_of(behaviours[older])
         if shows == "reset":

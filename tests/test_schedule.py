@@ -7,6 +7,7 @@ import subprocess
 import sys
 from datetime import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
@@ -21,7 +22,7 @@ BARE = {"SHELL": "/bin/sh", "PATH": "/usr/bin:/bin"}
 """All that cron gives a command, but for HOME and the user's name."""
 
 
-def plan(folder: Path, **more: str) -> Plan:
+def plan(folder: Path, **more: Any) -> Plan:
     return Plan(matrices=(SHIPPED / "mujoco.yaml",), at=time(3, 5), database=folder / "audit.duckdb", **more)
 
 
@@ -122,6 +123,14 @@ def test_the_steps_of_the_workflow_are_shell(tmp_path: Path) -> None:
     assert told.stdout.startswith("::error::A new release changed something")
 
 
+@pytest.mark.parametrize("form", schedule.FILES)
+def test_every_schedule_can_refuse_to_run_without_protection(tmp_path: Path, form: str) -> None:
+    for required in (True, False):
+        made = schedule.files(form, plan(tmp_path, options=("--require-sandbox",) if required else ()))
+        (command,) = [line for text in made.values() for line in text.splitlines() if " nightly " in line]
+        assert ("--require-sandbox" in command) == required
+
+
 def test_what_cannot_be_scheduled_is_refused(release_audit: Program, tmp_path: Path) -> None:
     matrix = write_matrix(tmp_path / "own.yaml", [release("1.0")], [SPRING])
     assert "--cron, --systemd or --github" in release_audit("schedule", matrix).sentence
@@ -130,6 +139,21 @@ def test_what_cannot_be_scheduled_is_refused(release_audit: Program, tmp_path: P
     assert "there is no matrix 'absent'" in release_audit("schedule", "--cron", "absent").sentence
     with pytest.raises(UsageError, match="line break"):
         schedule.files("systemd", plan(tmp_path, notify="one\ntwo"))
+    with pytest.raises(UsageError, match="cron reads 998: use --systemd"):
+        schedule.files("cron", plan(tmp_path, notify="true " * 200))
+    assert "two of the matrices are called own" in release_audit("schedule", "--cron", matrix, matrix).sentence
+    with pytest.raises(UsageError, match=r"waivers\.yaml is not in"):
+        schedule.files("github", plan(tmp_path, waivers=tmp_path / "waivers.yaml"))
+
+
+def test_options_are_handed_on(release_audit: Program, tmp_path: Path) -> None:
+    (tmp_path / "ours.yaml").write_text("waivers: []\n")
+    options = ("--jobs", "3", "--timeout", "60", "--address", "auto", "--waivers", "ours.yaml")
+    printed = release_audit("schedule", "--cron", "smoke.yaml", *options)
+    assert f" --waivers={tmp_path}/ours.yaml --jobs=3 --timeout=60.0 --address=auto >> " in printed.stdout
+    (tmp_path / "ours.yaml").write_text("accepted: []\n")
+    wrong = release_audit("schedule", "--cron", "smoke.yaml", *options)
+    assert (wrong.code, "there is no such key here" in wrong.stderr) == (2, True)
 
 
 def test_units_are_written_where_they_are_wanted(release_audit: Program, tmp_path: Path) -> None:
@@ -142,3 +166,4 @@ def test_units_are_written_where_they_are_wanted(release_audit: Program, tmp_pat
     printed = release_audit("schedule", "--systemd", "smoke.yaml").stdout
     assert "# ---- release-audit.service ----\n[Unit]\n" in printed
     assert "# ---- release-audit.timer ----\n[Unit]\n" in printed
+    assert "`loginctl enable-linger`" in printed

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +21,7 @@ from audit.errors import StoreError, UsageError
 from audit.stimuli.bank import Bank, Coverage
 from audit.stimuli.stimulus import Stimulus, packed
 from audit.storage.migrating import MIGRATIONS
-from audit.storage.records import DumpRecord, NewDump, ProbeRecord, StoredArray
+from audit.storage.records import BlameRecord, DumpRecord, NewDump, ProbeRecord, StoredArray
 from audit.storage.store import Store
 from tests.stored_runs import RUN, VIEWS, audited, count, judgement
 
@@ -92,6 +95,29 @@ def test_a_database_of_a_later_version_is_refused_and_left_alone(tmp_path: Path)
             Store(path, read_only=read_only)
     with duckdb.connect(str(path)) as connection:  # the refusal let go of the file
         assert connection.execute("SELECT max(number) FROM internal.migrations").fetchall() == [(99,)]
+
+
+def test_blames_that_were_kept_by_title_alone_are_searched_for_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, before = tmp_path / "audit.duckdb", tmp_path / "migrations"
+    before.mkdir()
+    for file in MIGRATIONS.glob("00[1-9]_*.sql"):
+        shutil.copy(file, before)
+    monkeypatch.setattr("audit.storage.migrating.MIGRATIONS", before)
+    with Store(path) as store:
+        audited(store, {"a": "x", "b": "y"})
+        store.comparisons.put_comparison("x", "y", RUN.reads, judgement(), [])
+        store.query("INSERT INTO internal.blames VALUES ('E', 'l', 'm', ['numpy 1 → 2'], 2, 3)")
+    monkeypatch.undo()
+    with Store(path) as store:
+        assert count(store, "blames") == 0
+        record = BlameRecord(blamed=("numpy 1 → 2",), suspects=2, tried=3)
+        store.explanations.put_blame(("a/E", "b/E"), RUN.reads, record)
+        assert store.explanations.blamed(("a/E", "b/E"), RUN.reads) == record
+        assert store.explanations.blamed(("a/E", "b/E"), "reward") is None
+        assert store.explanations.blamed(("a/F", "b/E"), RUN.reads) is None
+        assert store.query("SELECT older, newer, blamed FROM blames").rows == (("a", "b", ["numpy 1 → 2"]),)
 
 
 def test_what_laws_said_before_is_shown_by_the_runs_that_were_there(
@@ -171,6 +197,23 @@ def test_a_query_that_is_wrong_is_the_users_mistake(store: Store) -> None:
         store.query("SELECT * FROM nowhere")
     with pytest.raises(UsageError):
         store.query("SELEKT")
+
+
+def test_a_signal_while_the_database_works_is_an_interruption(store: Store) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    store.query("SET threads = 1")  # with two, DuckDB 2.0 often does not look for signals before the query is through
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    waker = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1))
+    try:
+        waker.start()
+        with pytest.raises(KeyboardInterrupt):
+            store.query("SELECT count(*) FROM range(10000000000000) WHERE range % 7 = 3")
+    finally:
+        waker.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert store.query("SELECT 1").rows == ((1,),)
 
 
 def test_a_query_is_written_to_parquet(store: Store, tmp_path: Path) -> None:

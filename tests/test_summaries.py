@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from audit.errors import UsageError
+from audit.errors import AuditError, UsageError
+from audit.named_files import STANDARD_OUTPUT
 from audit.reports.summaries import as_json, junit, markdown, plain
 from audit.reports.summaries.outputs import Outputs
 from audit.reports.summaries.value import AuditSummary, NotAudited
@@ -48,6 +49,28 @@ def test_lines_tell_what_is_urgent_first() -> None:
     assert [line for line in told if line in order] == order
     assert "  E: a-1 → a-2: changed: far apart" in told
     assert "\x1b" not in plain.text(nasty())
+
+
+def test_an_audit_of_nothing_does_not_say_that_nothing_changed() -> None:
+    trouble = "Nothing could be audited: no release could be dumped on any environment"
+    for first in (True, False):
+        empty = replace(SUMMARY, exit_code=3, changes=(), first=first, empty=True, trouble=trouble)
+        assert empty.headline == trouble
+    blind = replace(SUMMARY, exit_code=3, changes=(), not_audited=(), trouble="Blind on E")
+    assert blind.headline == "Nothing changed. Blind on E"
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 release is recorded as it is"), (2, "2 releases are recorded as")])
+def test_the_first_night_counts_its_releases(count: int, words: str) -> None:
+    assert words in AuditSummary(matrix="m", night="n", exit_code=0, first=True, releases=count).headline
+
+
+def test_all_notes_are_kept_and_some_are_shown() -> None:
+    """The next night looks up in the text what was told: nobody is woken for what is not shown."""
+    notes = tuple(f"note {number}." for number in range(plain.LISTED + 3))
+    many = replace(SUMMARY, notes=notes)
+    assert "  and 3 more" in plain.lines(many)
+    assert all(plain.note(each) in plain.text(many) for each in notes)
 
 
 def test_a_quiet_night_is_quiet() -> None:
@@ -112,30 +135,52 @@ def test_junit_is_xml_whatever_packages_say() -> None:
 
 
 def test_two_summaries_do_not_share_standard_output() -> None:
-    assert Outputs.of(json="-", markdown="f.md", junit=None).takes_standard_output
+    assert Outputs.of(json=STANDARD_OUTPUT, markdown=Path("f.md"), junit=None).takes_standard_output
     with pytest.raises(UsageError, match="only one summary"):
-        Outputs.of(json="-", markdown="-")
+        Outputs.of(json=STANDARD_OUTPUT, markdown=STANDARD_OUTPUT)
 
 
-def test_a_matrix_is_not_taken_for_the_file_to_write(release_audit: Program, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
+    wanted = Outputs.of(json=tmp_path / "m.json", markdown=tmp_path / "m.md")
+    (tmp_path / "m.json").mkdir()
+    with pytest.raises(AuditError, match=r"the summary --json \S+ could not be written: Is a directory"):
+        wanted.write([SUMMARY])
+    assert (tmp_path / "m.md").read_text(encoding="utf-8").startswith("## m")
+
+
+@pytest.mark.parametrize("name", ["m.yaml", "smoke"])
+def test_the_file_to_write_is_never_taken_for_the_matrix(release_audit: Program, tmp_path: Path, name: str) -> None:
+    """Whatever it is called: the word after the option is the file, and then the matrix is missing."""
     matrix = write_matrix(tmp_path / "m.yaml", [release("1.0")], [SPRING])
     before = matrix.read_text()
-    refused = release_audit("run", "--json", "m.yaml")
+    refused = release_audit("run", "--json", name)
     assert refused.code == 2
-    assert "put --json last" in refused.sentence
+    assert "Missing argument 'MATRIX'" in refused.sentence
     assert matrix.read_text() == before
+    assert list(tmp_path.iterdir()) == [matrix]
+
+
+def test_a_summary_that_cannot_be_written_is_told_before_anything_is_run(
+    release_audit: Program, tmp_path: Path
+) -> None:
+    matrix = write_matrix(tmp_path / "m.yaml", [release("1.0")], [SPRING])
+    refused = release_audit("run", matrix, "--json", matrix / "summary.json")
+    assert refused.code == 2
+    assert "m.yaml is not a folder" in refused.sentence
+    assert refused.stdout == ""
+    assert list(tmp_path.iterdir()) == [matrix]
 
 
 def test_a_run_is_summarised_too(release_audit: Program, tmp_path: Path) -> None:
     """What is new in it, what is accepted, what is missing; a waiver also holds for ``--check``."""
     matrix = write_matrix(tmp_path / "m.yaml", [release(v) for v in ("1.0", "1.3", "1.98")], [SPRING])
-    arguments = ("run", matrix, "--check", "--no-explain", "--junit=m.xml", "--json")
+    arguments = ("run", matrix, "--check", "--no-explain", "--junit", "new/folder/m.xml", "--json", "-")
     done = release_audit(*arguments)
     assert done.code == 1
     (told,) = json.loads(done.stdout)["audits"]
     assert [(each["older"], each["newer"]) for each in told["new"]] == [("tinysim-1.0", "tinysim-1.3")]
     assert [each["subject"] for each in told["not_audited"]] == ["tinysim-1.98"]
-    assert ElementTree.fromstring((tmp_path / "m.xml").read_text())[0].get("failures") == "1"
+    assert ElementTree.fromstring((tmp_path / "new" / "folder" / "m.xml").read_text())[0].get("failures") == "1"
     waiver = {"environment": "*", "older": "*1.0", "newer": "*1.3", "reason": "r", "who": "w", "until": "2999-01-01"}
     (tmp_path / "waivers.yaml").write_text(json.dumps({"waivers": [waiver]}))
     again = release_audit(*arguments)

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from analysis.verdicts import Verdict
+from audit.installing.locks import Lock
 from audit.reports import summary
+from audit.storage.records import BlameRecord, ExplanationRecord
 from audit.storage.store import Store
 from tests.stored_runs import RUN, audited, cell, finish, judgement, release
+
+EXPLAINED = ExplanationRecord(
+    older_behaviour="x",
+    newer_behaviour="y",
+    environment="E",
+    key="k",
+    states=1,
+    stage="",
+    fields="",
+    before=[],
+    ratio=None,
+    interface="",
+    constants=0,
+    unsteady=[],
+    reason="",
+)
 
 
 def test_the_summary_counts_verdicts_and_names_what_is_missing(store: Store) -> None:
@@ -63,3 +83,32 @@ def test_against_one_release_every_pair_is_told(store: Store) -> None:
     told = summary.summarise(store, "run")
     assert [line.boundary for line in told.neighbours] == [("a", "b"), ("a", "c")]
     assert [line.boundary for line in told.changed] == [("a", "c")]
+
+
+@pytest.mark.parametrize(
+    ("requires", "python", "version", "told", "is_open"),
+    [
+        ("p", "3.11.7", "2", "brought by p 1 → 2", False),
+        ("p, with g = 2", "3.11.7", "1", "brought by edits: absent → g = 2", False),
+        ("p, with g = 2", "3.11.7", "2", "brought by one or more of edits, p", True),
+        ("p", "3.12.1", "2", "brought by one or more of Python, p", False),
+    ],
+)
+def test_all_that_differs_is_a_suspect(
+    store: Store, requires: str, python: str, version: str, told: str, is_open: bool
+) -> None:
+    """A search tells distributions and edits apart; nobody searches over Pythons."""
+    older, newer = Lock.from_text("p==1\n"), Lock.from_text(f"p=={version}\n")
+    store.put_locks({each.digest: (each.text, each.packages) for each in (older, newer)})
+    rows = [
+        replace(release("a", 0, requires="p"), lock_digest=older.digest),
+        replace(release("b", 1, requires=requires), lock_digest=newer.digest, python=python),
+    ]
+    store.comparisons.put_comparison("x", "y", RUN.reads, judgement(), [])
+    store.explanations.put_explanation(EXPLAINED, [], [])
+    finish(store, RUN, rows, [cell("a", 0, "x"), cell("b", 1, "y")])
+    (line,) = summary.summarise(store, "run").changed
+    assert (line.explained, line.open) == (told, is_open)
+    store.explanations.put_blame(("a/E", "b/E"), RUN.reads, BlameRecord(blamed=("p",), suspects=2, tried=1))
+    (line,) = summary.summarise(store, "run").changed
+    assert (line.explained, line.open) == ("brought by p", False)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from analysis.separation import Separation, separation
 from analysis.verdicts import Evidence, Judgement, Verdict, incomparable, judge
-from analysis.yardstick import FAINT, STRONG, THRESHOLD, Reading
+from analysis.yardstick import BORDERLINE_BELOW, BORDERLINE_FROM, THRESHOLD, Reading
 from audit.asked.matrix import OUTPUTS, Output
 
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -205,7 +205,14 @@ def test_a_change_no_larger_than_single_precision_says_so_and_is_changed_all_the
 
 @pytest.mark.parametrize(
     ("ratio", "between"),
-    [(STRONG / 2, False), (STRONG, True), (BELOW, True), (ABOVE, True), (FAINT / 2, True), (FAINT, False)],
+    [
+        (BORDERLINE_FROM / 2, False),
+        (BORDERLINE_FROM, True),
+        (BELOW, True),
+        (ABOVE, True),
+        (BORDERLINE_BELOW / 2, True),
+        (BORDERLINE_BELOW, False),
+    ],
 )
 def test_a_ratio_between_rounding_and_a_change_is_pointed_out(ratio: float, between: bool) -> None:
     assert ("lies between rounding and a change" in judged(moved("state", ratio)).reason) == between

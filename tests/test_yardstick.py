@@ -234,6 +234,15 @@ def test_the_null_is_the_last_nudge_against_the_others() -> None:
     assert yardstick.null_ratio(Forced.of(value)) == 0
 
 
+def test_the_null_leaves_out_the_mirror_of_the_last_nudge() -> None:
+    """A smooth step moves as far under a nudge as under its mirror, which would make every null about one."""
+    value = ones()
+    step = np.spacing(1.0)
+    pairs = np.array([value + 2 * step, value - 2 * step, value + 8 * step, value - 8 * step])
+    assert yardstick.null_ratio(Forced(value=value, nudged=pairs)) == pytest.approx(8 / (2 + 2))
+    assert yardstick.null_ratio(Forced(value=value, nudged=pairs[2:])) == pytest.approx(8 / 2)
+
+
 def test_the_typical_response_is_that_of_all_but_the_most_sensitive_states() -> None:
     value = np.ones((100, 2))
     copy = value + 1e-15

@@ -51,13 +51,13 @@ def register(identifier, entry_point):
     _REGISTERED[identifier] = entry_point
 
 
-def make(identifier, disable_env_checker=None):
+def make(identifier, disable_env_checker=None, **arguments):
     module, _, name = identifier.rpartition(":")
     if module:
         importlib.import_module(module)
     if name not in _REGISTERED:
         raise NameNotFound("Environment `%s` doesn't exist." % name)
-    return _REGISTERED[name]()
+    return _REGISTERED[name](**arguments)
 """
 """Enough of it for the dumper; the real one takes longer to import than to step."""
 
@@ -145,7 +145,20 @@ class Glued(Chain):
         self.push = tinyglue.PUSH
 
 
-for each in (Chain, Damped, Solved, Seen, Pushed, Narrow, Both, Glued):
+class Chosen(Chain):
+    moves = ()
+
+    def __init__(self, shows=""):  # without it no version changes anything
+        self.shows = shows
+        if shows == "tinychain":
+            self.moves = ("order",)
+        super().__init__()
+
+    def pull(self, position):
+        return 4.0 * position * (getattr(tinymath, "GAIN", 1.0) if self.shows == "tinymath" else 1.0)
+
+
+for each in (Chain, Damped, Solved, Seen, Pushed, Narrow, Both, Glued, Chosen):
     gymnasium.register("tinychain/%s-v0" % each.__name__, each)
 """
 

@@ -164,7 +164,7 @@ class Details:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blame:
-    """Which distributions bring a change between two locks."""
+    """Which distributions bring a change between two releases, by their places."""
 
     environment: str
     older: int

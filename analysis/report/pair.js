@@ -151,7 +151,7 @@ function packages(environment, older, newer, { locks, blames }) {
     .sort((first, second) => asked.includes(second) - asked.includes(first)); // what was asked for comes first
   const moves = names.filter((name) => locks[one][name] !== locks[other][name])
     .map((name) => `${name} ${locks[one][name] ?? "none"} → ${locks[other][name] ?? "none"}`);
-  const blame = blames.find((each) => each.environment === environment.name && each.older === one && each.newer === other);
+  const blame = blames.find((each) => each.environment === environment.name && each.older === older && each.newer === newer);
   return el("section", {}, el("h4", {}, "Packages"), el("dl", { class: "facts" },
     blame && row("Brought by", el("strong", {}, blame.blamed.join(", "))),
     row(blame ? "All that differ" : moves.length === 1 ? "What differs" : "One or more of", moves.length ? el("ul", {}, moves.map((move) => el("li", {}, move))) : "nothing that is installed differs")));
@@ -162,7 +162,7 @@ const quoted = (text) => (/^[\w.@%+=:,/-]+$/.test(text) ? text : `'${text.replac
 function reproducer(environment, older, newer, sign, why) {
   if (sign !== "✗") return null;
   const names = [older, newer].map((place) => environment.matrix.releases[place].name);
-  const explain = ["release-audit", "explain", environment.name, ...names].map(quoted).join(" ");
+  const explain = ["release-audit", "explain", "--matrix", environment.matrix.name, environment.name, ...names].map(quoted).join(" ");
   return el("section", {}, el("h4", {}, "To show it"),
     why?.script
       ? [el("p", {}, "A script that takes the step at either version, beside the database: ", el("code", {}, why.script)), why.commands.length > 0 && command(...why.commands)]

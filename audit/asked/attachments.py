@@ -19,6 +19,9 @@ if TYPE_CHECKING:  # an attachment travels to nodes that read no matrix, and hav
     from audit.asked.environment_rows import EnvironmentRow
     from audit.asked.matrix_file import MatrixFile
 
+_KINDS = ("mjcf", "adapter")
+"""Kinds of environments that are made of files."""
+
 _FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}
 """Which setting of MuJoCo's compiler says where an element's files lie."""
 
@@ -39,10 +42,25 @@ class Attachment:
 def read(file: MatrixFile) -> dict[str, Attachment]:
     """The attachments of a matrix's environments, by title."""
     return {
-        row.title: _read(row, file.path.parent / row.source)
-        for row in file.matrix.environments
-        if row.kind in ("mjcf", "adapter")
+        row.title: _read(row, file.path.parent / row.source) for row in file.matrix.environments if row.kind in _KINDS
     }
+
+
+def digests(file: MatrixFile, attached: Mapping[str, Attachment]) -> dict[str, str]:
+    """Of all files that an environment is made of, or stepped from, by title; one that needs none is left out."""
+    found: dict[str, str] = {}
+    for row in file.matrix.environments:
+        own = (row.bank or file.matrix.bank).file
+        made_of = [attached[row.title].digest] if row.title in attached else []
+        stepped_from = [digest(_kept(file.path.parent / own, {}))] if own is not None else []
+        if made_of or stepped_from:
+            found[row.title] = digest(*made_of, *stepped_from)
+    return found
+
+
+def needed(file: MatrixFile, row: EnvironmentRow) -> bool:
+    """Whether an environment is made of files, or stepped from states in one."""
+    return row.kind in _KINDS or (row.bank or file.matrix.bank).file is not None
 
 
 def _read(row: EnvironmentRow, path: Path) -> Attachment:

@@ -15,6 +15,7 @@ from audit import folders
 from audit.asked import yaml_lines, yaml_models
 from audit.asked.matrix import Matrix
 from audit.asked.yaml_lines import Location, Problem
+from audit.asked.yaml_models import Read
 from audit.errors import UsageError
 
 _HERE = folders.ROOT / "audit"
@@ -58,7 +59,15 @@ def shipped() -> list[Path]:
 
 def read(path: Path) -> MatrixFile:
     """Read and validate; raise :class:`audit.errors.MatrixError` with everything that is wrong."""
-    found = yaml_models.read(path, Matrix, _cross_check)
+    return _file(path, yaml_models.read(path, Matrix, _cross_check))
+
+
+def of_text(path: Path, text: str) -> MatrixFile:
+    """The matrix that stood at a path when it was audited, from the text that was kept of it."""
+    return _file(path, yaml_models.parsed(path, text, Matrix, _cross_check))
+
+
+def _file(path: Path, found: Read[Matrix]) -> MatrixFile:
     return MatrixFile(path=path, text=found.text, matrix=found.model, lines=found.lines)
 
 

@@ -14,6 +14,12 @@ from audit.asked.fields import Edit
 from audit.asked.matrix import Matrix
 from audit.asked.release_rows import ExplicitRow, GeneratedRow
 
+EDITS = "edits:"
+"""What stands for the edits of a release among distributions, none of which can be called so."""
+
+EDITED = ", with "
+"""Between the requirements of a release and its edits, in words."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRequest:
@@ -39,8 +45,13 @@ class ReleaseRequest:
     @property
     def text(self) -> str:
         """What is asked for, in words: an edited release is another than the same requirements without."""
-        edited = ", ".join(f"{name} = {value}" for name, value in sorted(self.edits.items()))
-        return ", ".join(self.requires) + (f", with {edited}" if edited else "")
+        edited = edits_told(self.edits)
+        return ", ".join(self.requires) + (f"{EDITED}{edited}" if edited else "")
+
+
+def edits_told(edits: Mapping[str, Edit]) -> str:
+    """Edits in words."""
+    return ", ".join(f"{name} = {value}" for name, value in sorted(edits.items()))
 
 
 def names(requirement: str, package: str) -> bool:

@@ -63,7 +63,13 @@ def read(
         UsageError: where there is no file to read.
         MatrixError: with everything that is wrong.
     """
-    text = _text(path)
+    return parsed(path, _text(path), model, also)
+
+
+def parsed(
+    path: Path, text: str, model: type[Model], also: Callable[[dict[Any, Any]], Sequence[Problem]] = lambda _: ()
+) -> Read[Model]:
+    """Validate the text that a file has, or had; raises :class:`audit.errors.MatrixError` as above."""
     document = yaml_lines.read(path, text)
     lines, problems = document.lines, list(document.problems)
     found = None

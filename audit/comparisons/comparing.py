@@ -19,6 +19,7 @@ from analysis import replay, yardstick
 from analysis.separation import Separation, separation
 from analysis.verdicts import RULE, Evidence, Judgement, incomparable, judge
 from analysis.yardstick import Forced
+from audit.asked.matrix import Matrix
 from audit.failures import readable
 from audit.stimuli.bank import SOURCES
 from audit.storage.records import RunCell, StoredArray
@@ -65,6 +66,11 @@ def reads(outputs: Sequence[str], window: tuple[int, int] | None = None) -> str:
     """How verdicts are read, as it is stored with them: where rule, outputs or window are others, so are verdicts."""
     fitted = f":{window[0]}-{window[1]}" if window is not None else ""
     return f"{RULE}:{','.join(outputs)}{fitted}"
+
+
+def reads_of(matrix: Matrix) -> str:
+    """How the verdicts of a matrix are read."""
+    return reads(matrix.outputs, matrix.growth_window)
 
 
 def _nobody(_: Pair) -> None:

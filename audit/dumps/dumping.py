@@ -35,6 +35,9 @@ class Dumped:
     key: str
     record: DumpRecord
     reused: bool
+    """Whether the store had it before this run."""
+    shared: bool = False
+    """Whether it is the dump of another recording of this run, which is the same but for its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +114,7 @@ def record(recordings: Sequence[Recording], tools: Tools) -> Dumps:
         name, key = each.identifier, keys[each.identifier]
         leader = leaders[key].identifier
         if key in fresh:
-            dumped[name] = Dumped(key=key, record=fresh[key], reused=name != leader)
+            dumped[name] = Dumped(key=key, record=fresh[key], reused=False, shared=name != leader)
         if leader in failed:
             subject = each.cell.release.id if failed[leader].stage == BUILD else name
             failures.setdefault(subject, replace(failed[leader], subject=subject))

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from audit.asked.matrix import Matrix
 from audit.asked.matrix_file import MatrixFile
+from audit.asked.releases import EDITED
 from audit.errors import UsageError
 from audit.installing.locks import Lock
 from audit.storage.store import Store
@@ -92,7 +93,7 @@ def stored(store: Store, release: str, environment: str = "") -> Named | None:
         matrices = " and ".join(sorted(row[3] for row in found))
         raise UsageError(f"{release} is another release in {matrices}: give its requirements instead")
     requires, python, lock, *_ = found[0]
-    plain, edited, _ = requires.partition(", with ")
+    plain, edited, _ = requires.partition(EDITED)
     if edited:
         raise UsageError(f"{release} was edited: give the requirements of one that was not")
     pins = [f"{name}=={version}" for name, version in Lock.from_text(lock).packages]
@@ -145,8 +146,13 @@ def told_apart(rows: Sequence[dict[str, Any]], environments: Sequence[str]) -> l
         return [older, newer]
     renamed = [name.partition("=")[2] for name in environments if "=" in name]
     if not renamed:
-        raise UsageError(f"{older['id']} and {newer['id']} are the same release")
+        raise same_release(older["id"], newer["id"])
     return [older, {**newer, "id": f"{newer['id']}@{renamed[0]}"}]
+
+
+def same_release(older: str, newer: str) -> UsageError:
+    """Between a release and itself there is nothing."""
+    return UsageError(f"{older} and {newer} are the same release: there is nothing between a release and itself")
 
 
 def matrix(

@@ -6,6 +6,7 @@ not upgrade moves too, because a resolver moved it: everything that differs is a
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from analysis import searching
 from analysis.searching import Answer
-from audit.asked.releases import ReleaseRequest
+from audit.asked.releases import EDITS, ReleaseRequest, edits_told
 from audit.errors import UsageError
 from audit.explanations.session import Session, Shown
 from audit.failures import Failure
@@ -25,7 +26,7 @@ from audit.tools import Reporter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """A distribution that is at another version, or only in one of the two."""
+    """A distribution that is at another version, or only in one of the two; or what is edited."""
 
     package: str
     older: str | None
@@ -77,6 +78,18 @@ def moves(older: Lock, newer: Lock, likely: Sequence[str]) -> tuple[Move, ...]:
     return tuple(sorted(found, key=lambda move: (move.older is not None, move.package not in first)))
 
 
+def suspects(older: Release, newer: Release) -> tuple[Move, ...]:
+    """All that may bring a change between two releases: what is installed, and what is edited in it."""
+    found = moves(older.lock, newer.lock, newer.request.requires)
+    one, other = (edits_told(each.request.edits) for each in (older, newer))
+    return found if one == other else (*found, Move(package=EDITS, older=one or None, newer=other or None))
+
+
+def python_told(older: str, newer: str) -> str:
+    """That two releases ran on different Pythons: nobody searches over these."""
+    return f"Python {older} → {newer}"
+
+
 def blame(session: Session, newer: ReleaseRequest, reporter: Reporter) -> Blame:
     """Search between the session's reference and another release.
 
@@ -91,18 +104,18 @@ def blame(session: Session, newer: ReleaseRequest, reporter: Reporter) -> Blame:
     if not session.changed(older_end, newer_end):
         raise UsageError(f"{older_end.release.id} and {newer_end.release.id} are the same but for rounding")
     search = _Search(session, older_end, newer_end)
-    suspects = moves(older_end.release.lock, newer_end.release.lock, newer.requires)
-    _require_suspects(older_end.release, newer_end.release, suspects)
-    with reporter.stage("blaming", len(suspects)) as done:
-        found = searching.smallest_set(suspects, lambda chosen: search.answer(chosen, done))
-    return Blame(suspects=suspects, blamed=found, tried=tuple(search.tried))
+    suspected = suspects(older_end.release, newer_end.release)
+    _require_suspects(older_end.release, newer_end.release, suspected)
+    with reporter.stage("blaming", len(suspected)) as done:
+        found = searching.smallest_set(suspected, lambda chosen: search.answer(chosen, done))
+    return Blame(suspects=suspected, blamed=found, tried=tuple(search.tried))
 
 
-def _require_suspects(older: Release, newer: Release, suspects: Sequence[Move]) -> None:
+def _require_suspects(older: Release, newer: Release, suspected: Sequence[Move]) -> None:
     one, other = older.interpreter.version, newer.interpreter.version
     if one != other:
         raise UsageError(f"{older.id} ran on Python {one} and {newer.id} on {other}: give both as requirements")
-    if not suspects:
+    if not suspected:
         raise UsageError(f"{older.id} and {newer.id} differ, but not in their distributions: nothing can be blamed")
 
 
@@ -113,7 +126,7 @@ class _Search:
 
     def answer(self, chosen: Sequence[Move], done: Callable[[str], None]) -> Answer:
         names = ", ".join(move.told for move in chosen)
-        if set(chosen) == set(moves(self._older.release.lock, self._newer.release.lock, ())):
+        if set(chosen) == set(suspects(self._older.release, self._newer.release)):
             return Answer.CHANGED
         found = self._session.show(self._mixture(chosen))
         if isinstance(found, Failure):
@@ -131,6 +144,8 @@ class _Search:
         What came new is asked for if it was chosen. What is gone is not, and stays where something still requires it.
         """
         older, newer = self._older.release, self._newer.release
+        edited = any(move.package == EDITS for move in chosen)
+        chosen = [move for move in chosen if move.package != EDITS]
         moved_to = {move.package: move.newer for move in chosen if move.newer is not None}
         gone = {move.package for move in chosen if move.newer is None}
         there = {**dict(older.lock.packages), **moved_to}
@@ -138,13 +153,22 @@ class _Search:
         came = tuple(f"{move.package}=={move.newer}" for move in chosen if move.older is None)
         named = (*came, *newer.request.requires, *older.request.requires)
         wanted = _wanted(named, {name: version for name, version in there.items() if name not in gone})
-        moved = "+".join(f"{move.package}-{move.newer or 'absent'}" for move in chosen)
+        moved = [f"{move.package}-{move.newer or 'absent'}" for move in chosen]
         return replace(
             older.request,
-            id=f"{older.id}+{moved}",
+            id="+".join([older.id, *moved, *(["edited"] if edited else [])]),
             requires=wanted,
             pins=tuple(f"{name}=={version}" for name, version in sorted(versions.items())),
+            exclude_newer=_later(older.request.exclude_newer, newer.request.exclude_newer),
+            source=tuple(sorted({*older.request.source, *newer.request.source})),
+            edits=newer.request.edits if edited else older.request.edits,
+            like=older.request.known_as,
         )
+
+
+def _later(one: datetime.date | None, other: datetime.date | None) -> datetime.date | None:
+    """The day on which the index has what both releases are made of."""
+    return max(one, other) if one is not None and other is not None else None
 
 
 def _wanted(named: Sequence[str], versions: Mapping[str, str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import anatomy, columns, stages
+from analysis import anatomy, columns, growth, stages
 from analysis.anatomy import Anatomy, ConstantDifference
 from analysis.stages import Difference, Staged
 from audit.comparisons.parting import RUN_UP
@@ -27,8 +27,8 @@ from audit.storage.records import Examination, ExplanationRecord
 from audit.storage.store import Store
 from audit.tools import Tools
 
-RULE = "explained-5"
-"""Changes when the same examinations would be read otherwise."""
+RULE = "explained-6"
+"""Changes when the same examinations would be read otherwise, or their scripts lie elsewhere."""
 
 EXAMINED = 16
 """States whose steps are looked into; a change that acts in hundreds acts in these alike."""
@@ -134,9 +134,10 @@ def _before_parting(
     older, newer = (store.arrays.get(one.digest) for one in outputs if one is not None)
     if older.shape != newer.shape:
         return nothing
-    apart = np.nan_to_num(np.abs(older - newer).max(axis=2), nan=0.0)
+    apart = growth.curves(older, newer)
     before = np.concatenate([np.zeros((len(apart), 1)), apart[:, :-1]], axis=1)
-    steps = np.argmax(np.where(apart > PARTED, apart / (before + LEAST), 0.0), axis=1)
+    jumps = np.divide(apart, before + LEAST, out=np.zeros_like(apart), where=(apart > PARTED) & np.isfinite(before))
+    steps = np.argmax(jumps, axis=1)
     chosen = [each for each in range(len(apart)) if apart[each, steps[each]] > PARTED and steps[each] >= RUN_UP + 1]
     if not chosen:
         return nothing

@@ -41,15 +41,17 @@ _IN_A_STEP = "step of {} state, observation and reward"
 _OTHER_FILE = re.compile(r"<[^!>]*\bfile\w*\s*=")
 
 
-def folder_name(environment: str, older: str, newer: str) -> str:
+def folder_name(environment: str, older: str, newer: str, behaviours: tuple[str, str]) -> str:
     """A name for the folder of a change that every file system takes; two changes never share one.
 
-    >>> folder_name("Pusher-v4", "mujoco-2.3.7", "mujoco-3.0.0")
-    'Pusher-v4__mujoco-2.3.7__mujoco-3.0.0'
+    Matrices may have the same names for different things, which then behave otherwise.
+
+    >>> folder_name("Pusher-v4", "mujoco-2.3.7", "mujoco-3.0.0", ("5c", "a1"))
+    'Pusher-v4__mujoco-2.3.7__mujoco-3.0.0-3a1d6ff2'
     """
-    plain = "__".join((environment, older, newer))
-    safe = _UNSAFE.sub("-", plain).lstrip(".-")[:_LONGEST_NAME]
-    return plain if safe == plain else f"{safe}-{digest(environment, older, newer)[:8]}"
+    names = environment, older, newer
+    safe = _UNSAFE.sub("-", "__".join(names)).lstrip(".-")[:_LONGEST_NAME]
+    return f"{safe}-{digest(*names, *behaviours)[:8]}"
 
 
 def write(folder: Path, case: Case) -> Path:

@@ -32,7 +32,7 @@ class Resolver:
         self._store, self._fresh = store, fresh
         self._moment = now()
         self._done: dict[str, Release | Failure] = {}
-        self._of_audits: dict[str, str] = {}
+        self._of_audits: dict[tuple[str, str], str] = {}
         self._recalled = False
 
     @property
@@ -42,7 +42,7 @@ class Resolver:
 
     def give(self, request: ReleaseRequest, lock: str) -> None:
         """The lock of a release of an audit: it is what ran there, whatever the index has now."""
-        self._of_audits[_name(request)] = lock
+        self._of_audits[request.id, _name(request)] = lock
 
     def resolve(self, request: ReleaseRequest) -> Release | Failure:
         """One request; a failure is remembered as long as the command runs."""
@@ -89,27 +89,34 @@ class Resolver:
     def _complete(self, requests: Sequence[ReleaseRequest], known: Sequence[IndexAnswer | None]) -> bool:
         """Whether nothing would have to be asked."""
         return all(
-            answer is not None or _name(request) in self._of_audits or locks.remembered(request) is not None
+            answer is not None or self._given(request) is not None or locks.remembered(request) is not None
             for request, answer in zip(requests, known, strict=True)
         )
 
     def _all(self, requests: Sequence[ReleaseRequest]) -> list[Release | Failure]:
         missing = {}
         for request in requests:
-            if _name(request) not in self._done:
+            if self._key(request) not in self._done:
                 known = self._known(request)
                 if known is None:
-                    missing[_name(request)] = request
+                    missing[self._key(request)] = request
                 else:
-                    self._done[_name(request)] = known
+                    self._done[self._key(request)] = known
         for request, found in at_once(locks.resolve, list(missing.values())):
-            self._done[_name(request)] = found
+            self._done[self._key(request)] = found
             if isinstance(found, Release):
                 self._keep(found)
-        return [_called(self._done[_name(request)], request) for request in requests]
+        return [_called(self._done[self._key(request)], request) for request in requests]
+
+    def _given(self, request: ReleaseRequest) -> str | None:
+        """The text of the lock that an audit has of the release, which later nights may have asked for anew."""
+        return self._of_audits.get((request.id, _name(request)))
+
+    def _key(self, request: ReleaseRequest) -> str:
+        return digest(_name(request), self._given(request) or "")
 
     def _known(self, request: ReleaseRequest) -> Release | None:
-        text = self._of_audits.get(_name(request))
+        text = self._given(request)
         answer = self._answer(request)
         if text is None and answer is not None and not self._fresh and self._is_near(answer):
             text = self._store.answers.lock_text(answer.text)

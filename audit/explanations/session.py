@@ -11,17 +11,15 @@ from dataclasses import dataclass, replace
 
 from analysis.verdicts import Judgement, Verdict
 from audit import machine
-from audit.asked import attachments
-from audit.asked.matrix_file import MatrixFile
 from audit.asked.releases import ReleaseRequest
 from audit.cluster.jobs import Job, Outcome
 from audit.comparisons import comparing
 from audit.dumps import dumping
 from audit.errors import AuditError, IndexUnreachable, UsageError
 from audit.explanations import remembered_states
+from audit.explanations.between import Between
 from audit.explanations.resolving import Resolver
 from audit.failures import Failure
-from audit.installing import listing
 from audit.installing.locks import Release
 from audit.planning import drawing, plan, probing
 from audit.planning.drawing import Drawn
@@ -72,21 +70,23 @@ class Shown:
 
 
 class Session:
-    """The environment of a matrix, and its first release as the one that others are held against.
+    """The environment of a question, and its older release as the one that others are held against.
 
-    ``other`` is the release at the other end of the search, if there is one: what an audit knows of the two is used.
+    What an audit knows of the two releases is used.
     """
 
-    def __init__(self, file: MatrixFile, tools: Tools, resolver: Resolver, other: ReleaseRequest | None = None) -> None:
-        self.file = file
+    def __init__(self, question: Between, tools: Tools, resolver: Resolver) -> None:
+        self._question = question
+        self._matrix = question.file.matrix
         self._resolver = resolver
         self.tools = replace(tools, runner=Inline(), reporter=Quiet())
-        self._attached = attachments.read(file)
-        self._environment = file.matrix.environments[0]
+        self._attached = question.attached()
+        self._environment = self._matrix.environments[0]
         self._known: dict[str, Shown | Failure] = {}
-        self._judged: dict[tuple[str, str], Judgement] = {}
-        self.reference = resolver.required(listing.expand(file)[0])
-        self.drawn = self._remembered(self._draw(), other)
+        self._reads = comparing.reads_of(self._matrix)
+        self.reference = resolver.required(question.older)
+        self._own = self._draw()
+        self.drawn = self._remembered(self._own)
 
     def cell(self, release: Release) -> Cell:
         """The environment on a release."""
@@ -97,10 +97,14 @@ class Session:
             attachment=self._attached.get(self._environment.title),
         )
 
+    def key(self, release: Release) -> str:
+        """What is asked of a release: the key under which an audit that asks the same has its dump."""
+        return self.cell(release).key(self._own.stimulus)
+
     def show(self, request: ReleaseRequest) -> Shown | Failure:
         """What a release does with the stimulus, or why that cannot be had."""
-        named = self._environment.source_in(request.id)
-        asked = f"{named} {replace(request, id='', series='')!r}"  # two questions may have one name
+        named = self._environment.source_in(request.known_as)
+        asked = f"{named} {replace(request, id='', series='', like='')!r}"  # two questions may have one name
         if asked not in self._known:
             self._known[asked] = self._shown(request)
         return self._known[asked]
@@ -110,12 +114,12 @@ class Session:
         if one.behaviour == other.behaviour:
             return None
         pair = comparing.ordered(one.behaviour, other.behaviour)
-        if pair not in self._judged:
-            outputs = self.file.matrix.outputs
-            judgement, evidence = comparing.judged(self.tools.store, pair, outputs)
-            self.tools.store.comparisons.put_comparison(*pair, comparing.reads(outputs), judgement, evidence)
-            self._judged[pair] = judgement
-        return self._judged[pair]
+        known = self.tools.store.comparisons.judgement(*pair, self._reads)
+        if known is not None:
+            return known  # an audit may have looked a second time, and know more than the forced states tell
+        judgement, evidence = comparing.judged(self.tools.store, pair, self._matrix.outputs)
+        self.tools.store.comparisons.put_comparison(*pair, self._reads, judgement, evidence)
+        return judgement
 
     def changed(self, one: Shown, other: Shown) -> bool:
         """Whether the two are not the same but for rounding."""
@@ -123,9 +127,10 @@ class Session:
         return judgement is not None and judgement.verdict in (Verdict.CHANGED, Verdict.INCOMPARABLE)
 
     def _draw(self) -> Drawn:
-        cell = self.cell(self.reference)
-        layouts = probing.probe([cell], None, self.tools)
-        stimuli = drawing.draw(self.file, [cell], layouts.known, self.tools)
+        file, baseline = self._question.file, self._resolver.required(self._question.baseline)
+        cells = plan.cells(file.matrix, [baseline.request], {baseline.id: baseline}, self._attached)
+        layouts = probing.probe(cells, file.matrix.baseline, self.tools)
+        stimuli = drawing.draw(file, cells, layouts.known, self.tools)
         self.tools.store.put_stimuli(each.stimulus for each in stimuli.drawn.values())
         title = self._environment.title
         if title not in stimuli.drawn:
@@ -133,18 +138,18 @@ class Session:
             for failure in reasons:
                 _raise_if_machine(failure)
             told = stimuli.undrawable.get(title) or (reasons[0].reason if reasons else "it did not answer")
-            raise UsageError(f"{self.reference.id} does not offer {title}: {told}")
+            raise UsageError(f"{baseline.id} does not offer {title}: {told}")
         return stimuli.drawn[title]
 
-    def _remembered(self, drawn: Drawn, other: ReleaseRequest | None) -> Drawn:
+    def _remembered(self, drawn: Drawn) -> Drawn:
         """Besides what was drawn, the states in which an audit saw the reference differ from the other release."""
-        end = self._resolver.resolve(other) if other is not None else None
-        if not isinstance(end, Release):
-            return drawn
+        end = self._resolver.resolve(self._question.newer)
+        if self._question.audited is not None or not isinstance(end, Release):
+            return drawn  # the states in which the audit saw them differ are among those that its matrix draws
         found = remembered_states.between(self.tools.store, self._environment.title, (self.reference, end))
         if found is None:
             return drawn
-        extended = drawing.extended(drawn, found, self.file.matrix.bank)
+        extended = drawing.extended(drawn, found, self._matrix.bank)
         self.tools.store.put_stimuli([extended.stimulus])
         return extended
 

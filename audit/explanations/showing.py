@@ -30,7 +30,8 @@ def reproduce(store: Store, cells: tuple[Cell, Cell], pair: StoredPair, kind: st
     Of the states or seeds that show it, the one whose outcomes are furthest apart is taken.
     """
     older, newer = cells
-    folder = folder_of(store, older.environment.title, older.release.id, newer.release.id)
+    names = older.environment.title, older.release.id, newer.release.id
+    folder = folder_of(store, names, (pair.older_behaviour, pair.newer_behaviour))
     try:
         case = _case(store, cells, pair, kind, tuple(told))
         return str(reproducer.write(folder, case))
@@ -135,11 +136,6 @@ def _side(cell: Cell, outcome: dict[str, NDArray[Any]]) -> Side:
     )
 
 
-def folder_of(store: Store, environment: str, older: str, newer: str) -> Path:
-    """Where the script of a pair lies, or why there is none."""
-    return store.path.parent / FOLDER / reproducer.folder_name(environment, older, newer)
-
-
-def path_of(store: Store, environment: str, older: str, newer: str) -> Path:
-    """Where the script of a pair lies, if it was written."""
-    return folder_of(store, environment, older, newer) / "reproduce.py"
+def folder_of(store: Store, names: tuple[str, str, str], behaviours: tuple[str, str]) -> Path:
+    """Where the script of a pair (environment, older, newer) lies, or why there is none."""
+    return store.path.parent / FOLDER / reproducer.folder_name(*names, behaviours)

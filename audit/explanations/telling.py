@@ -8,11 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from audit.asked.releases import EDITED, EDITS
 from audit.comparisons import run_pairs
 from audit.errors import UsageError
 from audit.explanations.explaining import MOST_CONSTANTS
 from audit.laws import law_lines
 from audit.storage.store import Store
+
+_PYTHON = "Python"
+"""What stands for it among distributions, whose names have no capitals. Nobody searches over Pythons."""
 
 MOST_NAMED = 4
 """Distributions that a line of the summary names, of those that may have brought a change."""
@@ -83,7 +87,7 @@ class Told:
 
     def as_json(self) -> str:
         """For a machine."""
-        return json.dumps(asdict(self), indent=1, default=str)
+        return json.dumps(asdict(self), indent=1, default=str) + "\n"
 
 
 def shortened(before: Sequence[str]) -> str:
@@ -98,10 +102,10 @@ def shortened(before: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPair:
-    """A changed pair of the latest run of some matrix."""
+    """A changed pair of a run, or of releases that were looked at now."""
 
     run_id: str
-    matrix: str
+    """Empty where no run has it."""
     older_behaviour: str
     newer_behaviour: str
     verdict: str
@@ -126,29 +130,28 @@ def changed_neighbours(store: Store, run_id: str) -> list[tuple[str, str, str]]:
     return [(environment, older, newer) for environment, older, newer in found.rows]
 
 
-_HAS_LOCK = "SELECT run_id FROM internal.run_releases WHERE release = ? AND ? IN (coalesce(lock_digest, ''), '')"
+_HAS_CELL = "SELECT run_id FROM internal.run_cells WHERE environment = ? AND release = ? AND ? IN (cell_key, '')"
 
 
 def stored_pair(
-    store: Store, environment: str, older: str, newer: str, *, run_id: str = "", locks: Sequence[str] = ("", "")
+    store: Store, environment: str, older: str, newer: str, *, run_id: str = "", cells: Sequence[str] = ("", "")
 ) -> StoredPair | None:
-    """The pair as an audit has it, or as the latest has, of releases with these locks; nothing where none has."""
+    """The pair as a run has it, or as the latest has that asked what these keys of cells say; nothing if none has."""
     found = store.query(
-        "SELECT run_id, matrix, older_behaviour, newer_behaviour, verdict, reason, beyond, states_forced,"
-        " first_step_ratio FROM pairs_history WHERE environment = ? AND older = ? AND newer = ? AND ? IN (run_id, '')"
-        f" AND run_id IN ({_HAS_LOCK}) AND run_id IN ({_HAS_LOCK}) ORDER BY finished DESC LIMIT 1",
-        [environment, older, newer, run_id, older, locks[0], newer, locks[1]],
+        "SELECT run_id, older_behaviour, newer_behaviour, verdict, reason, beyond, states_forced, first_step_ratio"
+        " FROM pairs_history WHERE environment = ? AND older = ? AND newer = ? AND ? IN (run_id, '')"
+        f" AND run_id IN ({_HAS_CELL}) AND run_id IN ({_HAS_CELL}) ORDER BY finished DESC LIMIT 1",
+        [environment, older, newer, run_id, environment, older, cells[0], environment, newer, cells[1]],
     ).rows
     if not found:
         return None
     *texts, beyond, states, ratio = found[0]
     return StoredPair(
         run_id=texts[0],
-        matrix=texts[1],
-        older_behaviour=texts[2] or "",
-        newer_behaviour=texts[3] or "",
-        verdict=texts[4] or "",
-        reason=texts[5] or "",
+        older_behaviour=texts[1] or "",
+        newer_behaviour=texts[2] or "",
+        verdict=texts[3] or "",
+        reason=texts[4] or "",
         beyond=tuple(beyond or ()),
         states_forced=states or 0,
         ratio=ratio or 0.0,
@@ -209,7 +212,16 @@ def tell(
     )
 
 
-def short_lines(store: Store, run_id: str) -> dict[tuple[str, str, str], str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortLine:
+    """An explained pair in one line."""
+
+    told: str
+    open: bool
+    """Whether several things differ, and a search, which nobody has made, would tell which one brings the change."""
+
+
+def short_lines(store: Store, run_id: str) -> dict[tuple[str, str, str], ShortLine]:
     """Of every explained pair of a run that is told of, one line for the summary."""
     rows = (
         run_pairs.told(store, run_id)
@@ -234,8 +246,10 @@ def short_lines(store: Store, run_id: str) -> dict[tuple[str, str, str], str]:
     told = {}
     for *names, stage, fields, interface, constants, first in rows:
         pair = names[0], names[1], names[2]
-        parts = _short(stage, fields, interface, constants, first), _brought(brought.get(pair), moved(*pair[1:]), pair)
-        told[pair] = "; ".join(filter(None, parts))
+        blamed, differing = brought.get(pair), moved(*pair[1:])
+        parts = _short(stage, fields, interface, constants, first), _brought(blamed, differing)
+        searchable = len(differing) > 1 and not any(each.startswith(f"{_PYTHON} ") for each in differing)
+        told[pair] = ShortLine(told="; ".join(filter(None, parts)), open=not blamed and searchable)
     return told
 
 
@@ -243,24 +257,26 @@ def _blamed(store: Store, run_id: str) -> tuple[tuple[Any, ...], ...]:
     """Environment, older and newer release, and what a search found to bring the change."""
     found = run_pairs.told(store, run_id).query(
         store,
-        "SELECT pair.environment, pair.older, pair.newer, each.blamed FROM pair"
-        " JOIN internal.run_releases AS one ON one.run_id = pair.run_id AND one.release = pair.older"
-        " JOIN internal.run_releases AS other ON other.run_id = pair.run_id AND other.release = pair.newer"
-        " JOIN internal.blames AS each ON each.environment = pair.environment"
-        " AND each.older_lock = one.lock_digest AND each.newer_lock = other.lock_digest",
+        "SELECT environment, older, newer, each.blamed FROM pair"
+        " JOIN internal.run_blames AS each USING (run_id, environment, older, newer)",
     )
     return found.rows
 
 
 def _moved(store: Store, run_id: str) -> Callable[[str, str], list[str]]:
-    """Return what tells the distributions that differ between two releases of a run."""
+    """Return what tells all that differs between two releases of a run: distributions, edits, Python."""
     found: dict[str, dict[str, str]] = {}
+    for release, requires, python in store.query(
+        "SELECT release, requires, python FROM internal.run_releases WHERE run_id = ?", [run_id]
+    ).rows:
+        edits = requires.partition(EDITED)[2]
+        found[release] = {_PYTHON: python} | ({EDITS: edits} if edits else {})
     for release, package, version in store.query(
         "SELECT release, package, version FROM internal.run_releases JOIN internal.lock_packages USING (lock_digest)"
         " WHERE run_id = ?",
         [run_id],
     ).rows:
-        found.setdefault(release, {})[package] = version
+        found[release][package] = version
 
     def between(older: str, newer: str) -> list[str]:
         one, other = found.get(older, {}), found.get(newer, {})
@@ -273,15 +289,15 @@ def _moved(store: Store, run_id: str) -> Callable[[str, str], list[str]]:
     return between
 
 
-def _brought(blamed: Sequence[str] | None, moved: Sequence[str], names: tuple[str, str, str]) -> str:
-    """What brings a change, where that is known; otherwise what may, and how to find out."""
+def _brought(blamed: Sequence[str] | None, moved: Sequence[str]) -> str:
+    """What brings a change, where that is known; otherwise what may."""
     if blamed or len(moved) == 1:
         return f"brought by {', '.join(blamed or moved)}"
     if not moved:
         return ""
-    few = ", ".join(each.split()[0] for each in moved[:MOST_NAMED])
+    few = ", ".join(each.split()[0].rstrip(":") for each in moved[:MOST_NAMED])
     more = f" and {len(moved) - MOST_NAMED} more" if len(moved) > MOST_NAMED else ""
-    return f"brought by one or more of {few}{more}: `release-audit explain {' '.join(names)}` finds out"
+    return f"brought by one or more of {few}{more}"
 
 
 def _short(stage: str, fields: str, interface: str, constants: int, first: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 
 from audit.asked.matrix import Against
@@ -30,12 +31,16 @@ def expand(file: MatrixFile) -> tuple[ReleaseRequest, ...]:
             name = row.id_template.replace("{version}", version)
             requests.append(request(matrix, row, name, (f"{row.package}=={version}", *row.with_)))
             rows.append(position)
-    _check(file, [each.id for each in requests], rows)
+    check(file, [each.id for each in requests], rows)
     return tuple(requests)
 
 
-def _check(file: MatrixFile, ids: list[str], rows: list[int]) -> None:
-    """Check what could be checked only now that the generated rows have ids."""
+def check(file: MatrixFile, ids: Sequence[str], rows: Sequence[int], left: Collection[str] = ()) -> None:
+    """Check what could be checked only now that the generated rows have ids; those that have left may still be named.
+
+    Raises:
+        MatrixError: with everything that is wrong.
+    """
     problems = []
     places: dict[str, int] = {}
     for place, identifier in enumerate(ids):
@@ -45,13 +50,13 @@ def _check(file: MatrixFile, ids: list[str], rows: list[int]) -> None:
             problems.append(f"{where}: the id {identifier!r} stands already at releases[{rows[first]}]")
     for position, row in enumerate(file.matrix.environments):
         for place, pattern in enumerate(row.releases):
-            if not any(fnmatchcase(identifier, pattern) for identifier in ids):
+            if not any(fnmatchcase(identifier, pattern) for identifier in (*ids, *left)):
                 where = file.at(("environments", position, "releases", place))
                 problems.append(f"{where}: {pattern!r} matches no release")
-    if file.matrix.baseline is not None and file.matrix.baseline not in places:
+    if file.matrix.baseline is not None and file.matrix.baseline not in (*ids, *left):
         problems.append(f"{file.at(('baseline',))}: {file.matrix.baseline!r} is not the id of a release")
     pairs = file.matrix.pairs
-    if isinstance(pairs, Against) and pairs.against not in places:
+    if isinstance(pairs, Against) and pairs.against not in (*ids, *left):
         problems.append(f"{file.at(('pairs', 'against'))}: {pairs.against!r} is not the id of a release")
     if problems:
         raise MatrixError(str(file.path), problems)

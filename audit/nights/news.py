@@ -6,19 +6,19 @@ Everything that earlier nights know is taken as it is, with the lock that it was
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from packaging.version import Version
 
 from audit.asked.matrix import Matrix
 from audit.asked.matrix_file import MatrixFile
-from audit.asked.release_rows import ExplicitRow, GeneratedRow
+from audit.asked.release_rows import ExplicitRow, GeneratedRow, Row
 from audit.asked.releases import ReleaseRequest
 from audit.asked.releases import request as request_of_row
 from audit.errors import IndexUnreachable, MatrixError
 from audit.failures import Failure
-from audit.installing import index, locks
+from audit.installing import index, listing, locks
 from audit.installing.index import Sighting
 from audit.installing.locks import Lock, Release
 from audit.nights import watched
@@ -38,6 +38,8 @@ class Known:
     releases: Mapping[str, Watched]
     locks: Mapping[str, str]
     """Texts, by digest."""
+    failed: Collection[str] = ()
+    """Releases that the last audit could not install."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,19 +60,15 @@ def look(file: MatrixFile, known: Known, night: str, day: datetime.date | None) 
     further = [_beyond(watch, known) for watch in watched.written_out(matrix)]
     ranges = [each for each in (*watches, *further) if each is not None]
     sighted = _sighted(ranges, day)
-    releases: list[Watched] = []
-    for row, listed in zip(matrix.releases, watches, strict=True):
-        if isinstance(row, ExplicitRow):
-            after = [each for each in further if each.watch.row is row]
-            releases.append(_written(matrix, row, known, night, after))
-        else:
-            after = [listed] if listed is not None else []
-        for each in after:
-            releases += _in_range(each, sighted[id(each)], night, day)
+    placed = [
+        (place, release)
+        for place, row in enumerate(matrix.releases)
+        for own in ([each for each in ranges if each.watch.row is row],)
+        for release in (*_written(matrix, row, known, night, own), *_in_ranges(own, sighted, night, day))
+    ]
     withdrawn, notes = _withdrawn(ranges, sighted, known, night)
-    gone = {each.id for each in withdrawn}
-    kept = _once([each for each in releases if each.id not in gone])
-    moved, unresolved = _dependencies(matrix, kept, known, night, day)
+    kept = _kept(file, placed, withdrawn, known)
+    moved, unresolved = _dependencies(matrix, _tried_again(kept, known, day), known, night, day)
     return Look(releases=moved, withdrawn=withdrawn, notes=(*notes, *unresolved))
 
 
@@ -114,19 +112,22 @@ def _listed(file: MatrixFile, place: int, known: Known, night: str, day: datetim
         where = file.at(("releases", place, "versions"))
         raise MatrixError(str(file.path), [f"{where}: the index has no {row.package} in {row.versions}"])
     here = [replace(each, listing=watch.listing) for each in mine]
-    newest = max((Version(each.version) for each in mine), default=None)
+    before = [each for each in known.releases.values() if watch.covers(each)]
+    newest = max((Version(each.version) for each in before), default=None)
     listed = _Listed(watch=watch, known=here, edited=True, newest=newest)
-    there = set(listed.versions)
+    yanked = {each.version for each in before if each.yanked is not None}  # what is remembered of a day has them still
+    there = {*listed.versions, *yanked}
     fresh = [watch.release(version, night, listed.news(version)) for version in offered if version not in there]
     return replace(listed, relisted=fresh)
 
 
 def _beyond(watch: Watch, known: Known) -> _Listed:
-    """What is watched above a release that is written out; what is there when that begins is not new."""
+    """What is watched above a release that is written out; what is there when that begins, or is edited, is not new."""
     assert isinstance(watch.row, ExplicitRow)
     mine = watch.known(_there(known))
     template = known.releases.get(watch.row.id)
-    if template is not None and watch.listing in template.listing.split():
+    is_same = len(mine) == sum(watch.covers(each) for each in _there(known))
+    if is_same and template is not None and watch.listing in template.listing.split():
         return _Listed(watch=watch, known=mine)
     found = [Version(each.version) for each in known.releases.values() if each.package == watch.package]
     return _Listed(watch=watch, known=mine, edited=True, newest=max(found, default=None))
@@ -139,28 +140,64 @@ def _sighted(ranges: Sequence[_Listed], day: datetime.date | None) -> dict[int, 
     return {id(listed): sighting for listed, sighting in at_once(ask, ranges)}
 
 
-def _written(matrix: Matrix, row: ExplicitRow, known: Known, night: str, after: Sequence[_Listed]) -> Watched:
-    """A release that is written out, as it is known or anew, with what is watched ``after`` it."""
-    listing = " ".join(each.watch.listing for each in after)
+def _written(matrix: Matrix, row: Row, known: Known, night: str, after: Sequence[_Listed]) -> list[Watched]:
+    """The release that a row writes out, if it does, as it is known or anew, with what is watched ``after`` it."""
+    if isinstance(row, GeneratedRow):
+        return []
+    watching = " ".join(each.watch.listing for each in after)
     request = request_of_row(matrix, row, row.id, row.requires)
     asked = watched.asked_digest(request)
     there = known.releases.get(row.id)
     if there is not None and there.asked == asked:
-        return replace(there, request=request, listing=listing, package="", version="")
-    return Watched(request=request, asked=asked, listing=listing, found=night)
+        return [replace(there, request=request, listing=watching, package="", version="")]
+    return [Watched(request=request, asked=asked, listing=watching, found=night)]
 
 
-def _in_range(listed: _Listed, sighting: Sighting, night: str, day: datetime.date | None) -> list[Watched]:
-    """The releases of a range in version order."""
-    new = [listed.watch.release(version, night, listed.news(version)) for version in sighting.versions]
-    new = [replace(each, request=watched.on(each.request, day)) for each in new]
-    return sorted((*listed.known, *listed.relisted, *new), key=lambda each: Version(each.version))
+def _in_ranges(
+    ranges: Sequence[_Listed], sighted: Mapping[int, Sighting], night: str, day: datetime.date | None
+) -> Iterator[Watched]:
+    """The releases of the ranges of a row, each in version order."""
+    for listed in ranges:
+        versions = sighted[id(listed)].versions
+        new = [listed.watch.release(version, night, listed.news(version)) for version in versions]
+        new = [replace(each, request=watched.on(each.request, day)) for each in new]
+        yield from sorted((*listed.known, *listed.relisted, *new), key=lambda each: Version(each.version))
 
 
-def _once(releases: Sequence[Watched]) -> list[Watched]:
-    """Each id once: what the matrix writes out comes before what a night had found under the same name."""
-    written = {each.id for each in releases if not each.package}
-    return [each for each in releases if not each.package or each.id not in written]
+def _kept(
+    file: MatrixFile, placed: Sequence[tuple[int, Watched]], withdrawn: Sequence[Watched], known: Known
+) -> list[Watched]:
+    """Those that are not withdrawn, each id once: what is written out comes before what a night had found.
+
+    Raises:
+        MatrixError: where rows overlap, or something names a release that is not there, and never was.
+    """
+    gone = {each.id for each in withdrawn}
+    written = {each.id for _, each in placed if not each.package}
+    kept = [
+        (place, each) for place, each in placed if each.id not in gone and (not each.package or each.id not in written)
+    ]
+    left = gone | {each.id for each in known.releases.values() if each.yanked is not None}
+    listing.check(file, [each.id for _, each in kept], [place for place, _ in kept], left)
+    return [each for _, each in kept]
+
+
+def _tried_again(releases: Sequence[Watched], known: Known, day: datetime.date | None) -> list[Watched]:
+    """The same, with those due again that could not be installed when they were new, and tonight have another lock.
+
+    A dependency of theirs was still too young, or a wheel was uploaded after the source.
+    """
+    waiting = {
+        each.id: each
+        for each in releases
+        if each.news and each.audited is not None and (each.lock_digest is None or each.id in known.failed)
+    }
+    found: dict[str, Watched] = {}
+    for request, resolved in at_once(_resolved, [watched.on(each.request, day) for each in waiting.values()]):
+        each = waiting[request.id]
+        if isinstance(resolved, Release) and resolved.lock.digest != each.lock_digest:
+            found[each.id] = replace(each, request=request, lock_digest=None, audited=None)
+    return [found.get(each.id, each) for each in releases]
 
 
 def _withdrawn(
@@ -239,6 +276,8 @@ def _moved(newest: Watched, known: Known, night: str, day: datetime.date | None)
 
     What moved between the matrix's day and the night on which a release is recorded is recorded with it, and not new.
     """
+    if day is not None and day < _resolved_on(newest):
+        return ""  # `min-age` was raised, or it is a night that was missed: dependencies do not move backwards
     base = newest.request.known_as
     before = _first_lock(newest, known)
     if before is None:
@@ -253,6 +292,11 @@ def _moved(newest: Watched, known: Known, night: str, day: datetime.date | None)
     is_news = newest.lock_digest is not None or newest.news
     told = f"{', '.join(words)} under {base}" if is_news else ""
     return Watched(request=request, asked=newest.asked, news=told, found=night)
+
+
+def _resolved_on(release: Watched) -> datetime.date:
+    """The day whose index a release was resolved with."""
+    return release.request.exclude_newer or datetime.date.fromisoformat(release.found[:10])
 
 
 def _first_lock(release: Watched, known: Known) -> Lock | None:

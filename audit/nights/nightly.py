@@ -18,14 +18,15 @@ from dataclasses import dataclass, replace
 
 from audit import pipeline
 from audit.asked.matrix_file import MatrixFile
+from audit.asked.releases import selected
 from audit.digests import digest
-from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, EXIT_INCOMPLETE, AuditError, StoreError
+from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, AuditError, StoreError
 from audit.failures import Failure
 from audit.installing import interpreters
 from audit.installing.locks import Lock, Release
 from audit.nights import news, standings
 from audit.nights.news import Known, Look
-from audit.nights.standings import Met, Question
+from audit.nights.standings import Question
 from audit.nights.waivers import Waivers
 from audit.pipeline import AuditResult
 from audit.planning import releasing
@@ -46,8 +47,13 @@ class Evening:
     """Whether it is an evening that was missed, and later uploads do not count."""
 
     def day(self, min_age: int) -> datetime.date | None:
-        """The last day whose uploads count; nothing where all do, also those whose day no index tells."""
-        return self.today - datetime.timedelta(days=min_age) if min_age or self.past else None
+        """The last day whose uploads count; nothing where all do, also those whose day no index tells.
+
+        All of that day's have lasted ``min_age`` times 24 hours at the last midnight: today is not over yet.
+        """
+        if not min_age and not self.past:
+            return None
+        return self.today - datetime.timedelta(days=min_age if self.past else min_age + 1)
 
 
 def night(
@@ -62,7 +68,7 @@ def night(
     done: Sequence[Watched] = ()
     try:
         found = _look(file, tools, evening, blank)
-        blank = replace(blank, releases=len(found.look.releases), news=found.news, notes=found.look.notes)
+        blank = replace(blank, releases=len(found.look.releases), news=found.news(), notes=found.look.notes)
         if found.due or found.edited:
             blank, done = _audit(file, found, waivers, tools, blank, explained=explained)
     except StoreError:
@@ -92,8 +98,6 @@ class _Found:
     known: Known
     edited: bool
     """Whether the matrix asks something else than on the last night that audited it."""
-    failed: Collection[str]
-    """Releases that the last audit could not install."""
 
     @property
     def due(self) -> list[Watched]:
@@ -107,24 +111,41 @@ class _Found:
         return any(each.id in known and each.listing != known[each.id].listing for each in self.look.releases)
 
     @property
-    def news(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(each.news for each in self.due if each.news))
+    def retried(self) -> set[str]:
+        """Releases that could not be installed on an earlier night, which told so."""
+        known = self.known.releases
+        again = (each for each in self.due if each.id in known and known[each.id].asked == each.asked)
+        return {each.id for each in again if known[each.id].audited is not None}
+
+    @property
+    def packages(self) -> dict[str, str]:
+        """The package that each release is a version of, also where it is a later resolution."""
+        named = {each.id: each.package for each in self.look.releases}
+        return {each.id: named.get(each.request.known_as, "") for each in self.look.releases}
+
+    def news(self, but: Collection[str] = ()) -> tuple[str, ...]:
+        """What is new, but for some releases."""
+        return tuple(dict.fromkeys(each.news for each in self.due if each.news and each.id not in but))
 
     @property
     def may_alarm(self) -> set[str]:
         """Releases that appeared since the matrix was recorded, and of which nothing has been told yet."""
-        unseen = {each.id for each in self.due} | set(self.failed)
+        unseen = {each.id for each in self.due} | set(self.known.failed)
         return {each.id for each in self.look.releases if each.news and each.id in unseen}
 
 
 def _look(file: MatrixFile, tools: Tools, evening: Evening, blank: AuditSummary) -> _Found:
     nights, name = tools.store.nights, file.matrix.name
     releases = nights.known(name)
-    known = Known(releases=releases, locks=nights.locks(each.lock_digest or "" for each in releases.values()))
+    known = Known(
+        releases=releases,
+        locks=nights.locks(each.lock_digest or "" for each in releases.values()),
+        failed=nights.failed(name),
+    )
     with tools.reporter.stage("looking", 1) as done:
         look = news.look(file, known, blank.night, evening.day(file.matrix.nightly.min_age))
         edited = nights.last_question(name) != question(file)
-        found = _Found(look=look, known=known, edited=edited, failed=nights.failed(name))
+        found = _Found(look=look, known=known, edited=edited)
         done(f"{len(found.due)} of {len(look.releases)} releases of {name} to audit")
     nights.keep(name, (*(look.releases if found.relisted else ()), *look.withdrawn))
     return found
@@ -145,39 +166,62 @@ def _audit(
     if blank.first:
         met = standings.as_known(standings.meet(tools.store, everything))
     else:
-        met = standings.meet(tools.store, replace(everything, due=found.may_alarm, nightly=True))
-    unsteady = [each.subject for each in met.not_audited if each.status == "nondeterministic"]
+        due = replace(everything, due=found.may_alarm, nightly=True, packages=found.packages)
+        met = standings.meet(tools.store, due)
+    told_before = found.retried & {each.subject for each in result.failures}
     summary = replace(
         blank,
         run_id=result.run_id,
-        dumped=result.dumped,
-        reused=result.reused,
+        news=found.news(but=told_before),
+        dumped=result.counts.dumped,
+        shared=result.counts.shared,
+        reused=result.counts.reused,
         changes=met.changes,
-        not_audited=met.not_audited,
-        exit_code=_exit_code(result, met, unsteady),
-        trouble=_trouble(result, unsteady),
+        not_audited=tuple(each for each in met.not_audited if each.subject not in told_before),
+        empty=result.empty,
+        exit_code=EXIT_CHANGED if met.of("new") else result.exit_code,  # a change is told once, the rest again
+        trouble=_trouble(result),
     )
-    return summary, [each for each in found.due if not _is_unfinished(each.id, result.failures)]
+    return summary, _finished(file, found, asked, result)
 
 
 def _resolve(matrix: str, found: _Found, tools: Tools) -> ResolvedReleases:
     """Every release with the lock that it was given once, and with tonight's where it has none yet."""
     releases, texts = found.look.releases, found.known.locks
-    frozen = {
-        each.id: Release(
-            request=each.request,
-            interpreter=interpreters.find(each.request.python),
-            lock=Lock.from_text(texts[each.lock_digest]),
-        )
-        for each in releases
-        if each.lock_digest is not None
-    }
+    known = [_frozen(each, texts[each.lock_digest]) for each in releases if each.lock_digest is not None]
+    frozen = {each.id: each for each in known if isinstance(each, Release)}
+    gone = [each for each in known if isinstance(each, Failure)]
     requests = tuple(each.request for each in releases)
-    fresh, unresolved = releasing.resolve([each for each in requests if each.id not in frozen], tools.reporter)
+    fresh, unresolved = releasing.resolve([each.request for each in releases if not each.lock_digest], tools.reporter)
     tools.store.put_locks({each.lock.digest: (each.lock.text, each.lock.packages) for each in fresh.values()})
     given = [replace(each, lock_digest=fresh[each.id].lock.digest) if each.id in fresh else each for each in releases]
     tools.store.nights.keep(matrix, given)
-    return ResolvedReleases(requests=requests, resolved={**frozen, **fresh}, unresolved=tuple(unresolved))
+    return ResolvedReleases(requests=requests, resolved={**frozen, **fresh}, unresolved=(*gone, *unresolved))
+
+
+def _frozen(known: Watched, lock: str) -> Release | Failure:
+    """A release with its lock; a failure of this machine where it has lost the Python."""
+    try:
+        interpreter = interpreters.find(known.request.python)
+    except interpreters.NoInterpreter as error:
+        return Failure(subject=known.id, stage="resolve", status="no-python", reason=str(error))
+    return Release(request=known.request, interpreter=interpreter, lock=Lock.from_text(lock))
+
+
+def _finished(file: MatrixFile, found: _Found, asked: ResolvedReleases, result: AuditResult) -> list[Watched]:
+    """Releases that need no other night: none where the machine failed at what they are held against."""
+    if any(_is_unfinished(each.id, result.failures) for each in found.look.releases if each.audited is not None):
+        return []
+    unseen = _unseen(file, asked, result)
+    return [each for each in found.due if each.id not in unseen and not _is_unfinished(each.id, result.failures)]
+
+
+def _unseen(file: MatrixFile, asked: ResolvedReleases, result: AuditResult) -> set[str]:
+    """Releases that are still due because nothing was seen of them, or no fault would have been on an environment."""
+    if result.empty:
+        return {each.id for each in asked.requests}
+    rows = [row for row in file.matrix.environments if row.title in result.blind]
+    return {each.id for row in rows for each in selected(asked.requests, row.releases)}
 
 
 def _is_unfinished(release: str, failures: Sequence[Failure]) -> bool:
@@ -186,14 +230,7 @@ def _is_unfinished(release: str, failures: Sequence[Failure]) -> bool:
     return any(subject == release or subject.startswith(f"{release}/") for subject in subjects)
 
 
-def _exit_code(result: AuditResult, met: Met, unsteady: Sequence[str]) -> int:
-    """A new change comes before an audit that is not complete: that one is told again, a change only once."""
-    if met.of("new"):
-        return EXIT_CHANGED
-    return EXIT_INCOMPLETE if unsteady else result.exit_code
-
-
-def _trouble(result: AuditResult, unsteady: Sequence[str]) -> str:
+def _trouble(result: AuditResult) -> str:
     machine = [each for each in result.failures if each.is_infrastructure]
     if machine:
         first = f"{machine[0].subject}: {machine[0].reason}"
@@ -202,7 +239,7 @@ def _trouble(result: AuditResult, unsteady: Sequence[str]) -> str:
         return "Nothing could be audited: no release could be dumped on any environment"
     if result.blind:
         return f"Blind on {', '.join(result.blind)}: a fault that was planted was not seen"
-    return f"{', '.join(unsteady)} does not reproduce itself: nothing can be said of it" if unsteady else ""
+    return ""
 
 
 def _record(summary: AuditSummary) -> NightRecord:

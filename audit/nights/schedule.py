@@ -25,6 +25,8 @@ FILES = {
 }
 """Templates of each form; the names are those that the files should have."""
 
+CRON_LINE = 998
+"""Bytes of a line that every cron reads: that of Debian refuses a command of a thousand."""
 
 _DECIDING = re.compile(
     r"UV_\w+|SSL_CERT_\w+|(https?|all|no)_proxy|(HTTPS?|ALL|NO)_PROXY|RELEASE_AUDIT_CACHE|RAY_ADDRESS"
@@ -38,7 +40,11 @@ class Plan:
     matrices: tuple[Path, ...]
     at: time
     database: Path
+    waivers: Path | None = None
+    """Accepted changes; nothing for those beside each matrix."""
     notify: str = ""
+    options: tuple[str, ...] = ()
+    """Of `nightly`, as they are written."""
 
 
 def time_of_day(text: str) -> time:
@@ -52,7 +58,19 @@ def time_of_day(text: str) -> time:
 def files(form: str, plan: Plan) -> dict[str, str]:
     """The files of a form, by name."""
     values = {"cron": _for_cron, "systemd": _for_systemd, "github": _for_github}[form](plan)
-    return {name: Template((TEMPLATES / name).read_text(encoding="utf-8")).substitute(values) for name in FILES[form]}
+    made = {name: Template((TEMPLATES / name).read_text(encoding="utf-8")).substitute(values) for name in FILES[form]}
+    if form == "cron":
+        _check_length(max(made["release-audit.cron"].splitlines(), key=len))
+    return made
+
+
+def _check_length(line: str) -> None:
+    size = len(line.encode())
+    if size > CRON_LINE:
+        raise UsageError(
+            f"the line for cron would have {size} bytes, and cron reads {CRON_LINE}: use --systemd, schedule fewer "
+            "matrices in a line, or put the command of --notify into a script"
+        )
 
 
 def together(made: Mapping[str, str]) -> str:
@@ -78,15 +96,16 @@ def folder() -> Path:
     return CHECKOUT if (CHECKOUT / "pyproject.toml").is_file() else Path.cwd()
 
 
-def _arguments(plan: Plan, matrices: list[str], database: str, summary: str) -> list[str]:
+def _arguments(plan: Plan, matrices: list[str], database: str, summary: str, waivers: str) -> list[str]:
+    accepted = [f"--waivers={waivers}"] if waivers else []
     hook = [f"--notify={plan.notify}"] if plan.notify else []
-    return ["nightly", *matrices, f"--db={database}", f"--markdown={summary}", *hook]
+    return ["nightly", *matrices, f"--db={database}", f"--markdown={summary}", *accepted, *plan.options, *hook]
 
 
 def _command(plan: Plan) -> list[str]:
     results = plan.database.parent
-    matrices = [str(path) for path in plan.matrices]
-    return [*program(), *_arguments(plan, matrices, str(plan.database), str(results / "nightly.md"))]
+    matrices, waivers = [str(path) for path in plan.matrices], str(plan.waivers or "")
+    return [*program(), *_arguments(plan, matrices, str(plan.database), str(results / "nightly.md"), waivers)]
 
 
 def _for_cron(plan: Plan) -> dict[str, str]:
@@ -113,16 +132,21 @@ def _for_systemd(plan: Plan) -> dict[str, str]:
 
 
 def _for_github(plan: Plan) -> dict[str, str]:
-    outside = [path for path in plan.matrices if not path.is_relative_to(CHECKOUT)]
-    if outside:
-        raise UsageError(f"{outside[0]} is not in {CHECKOUT}: GitHub has only what is in the repository")
-    matrices = [path.relative_to(CHECKOUT).as_posix() for path in plan.matrices]
-    command = shlex.join([".venv/bin/release-audit", *_arguments(plan, matrices, "results/audit.duckdb", "SUMMARY")])
+    matrices = [_in_the_repository(path) for path in plan.matrices]
+    waivers = _in_the_repository(plan.waivers) if plan.waivers is not None else ""
+    arguments = _arguments(plan, matrices, "results/audit.duckdb", "SUMMARY", waivers)
+    command = shlex.join([".venv/bin/release-audit", *arguments])
     return {
         "command": _one_line(command).replace("=SUMMARY", '="$GITHUB_STEP_SUMMARY"'),
         "hour": str(plan.at.hour),
         "minute": str(plan.at.minute),
     }
+
+
+def _in_the_repository(path: Path) -> str:
+    if not path.is_relative_to(CHECKOUT):
+        raise UsageError(f"{path} is not in {CHECKOUT}: GitHub has only what is in the repository")
+    return path.relative_to(CHECKOUT).as_posix()
 
 
 def _unit_quoted(text: str) -> str:

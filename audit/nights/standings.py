@@ -8,14 +8,26 @@ its predecessor did not, and nothing changed between the two, that is a change a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from audit.comparisons import comparing
-from audit.failures import BREAKAGE
+from audit.failures import BREAKAGE, INFRASTRUCTURE
 from audit.nights.waivers import Boundary, Waivers
 from audit.reports.summaries.value import NotAudited
 from audit.storage.records import NightChange
 from audit.storage.store import Store
+
+_TOLD_AS = {
+    **dict.fromkeys(BREAKAGE, "broken"),
+    "incomparable": "incomparable",
+    "nondeterministic": "nondeterministic",
+}
+"""What is said of a cell without a behaviour, by its status, where the release before it had one. Such a release has
+the environment, and does worse than change it; one that has it no longer is told among what could not be audited."""
+
+_DIFFERENT = ("changed", "incomparable")
+"""Verdicts on two behaviours that are told. Releases that do not read back the same states are not the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +55,8 @@ class Question:
     waivers: Waivers
     nightly: bool = False
     """Whether releases are held against predecessor and baseline, whatever pairs the matrix has."""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    """The package that a release is a version of, where nights watch it."""
 
     def may_be_new(self, release: str) -> bool:
         """Whether a change that comes with a release may be new."""
@@ -60,11 +74,18 @@ class _Cell:
     reason: str
     ready: bool
     """Whether the release could be installed."""
+    package: str
+    """That it is a version of; empty where it is written out."""
+
+    @property
+    def told_as(self) -> str:
+        """What is wrong with it where it has no behaviour; empty where nothing is, or it lacks the environment."""
+        return _TOLD_AS.get(self.status, "") if self.behaviour is None else ""
 
 
 def meet(store: Store, question: Question) -> Met:
     """Read a finished run: changes of due releases that have not been reported are new, unless they are accepted."""
-    cells = _cells(store, question.run_id)
+    cells = _cells(store, question)
     judged = _Judged(store, question)
     changes = tuple(
         _standing(change, question) for group in cells.values() for change in _changes(group, judged, question)
@@ -76,7 +97,8 @@ def met_before(store: Store, matrix: str, run_id: str) -> set[Boundary]:
     """What earlier runs of a matrix met."""
     found = store.query(
         "SELECT DISTINCT environment, older, newer FROM pairs_history"
-        " WHERE matrix = ? AND run_id <> ? AND verdict IN ('changed', 'unavailable')",
+        " WHERE matrix = ? AND run_id <> ?"
+        " AND verdict IN ('changed', 'incomparable', 'nondeterministic', 'unavailable')",
         [matrix, run_id],
     )
     return {(environment, older, newer) for environment, older, newer in found.rows}
@@ -96,17 +118,18 @@ def _standing(change: NightChange, question: Question) -> NightChange:
     return replace(change, standing="waived" if waiver is not None else "new", waiver=told)
 
 
-def _cells(store: Store, run_id: str) -> dict[str, list[_Cell]]:
+def _cells(store: Store, question: Question) -> dict[str, list[_Cell]]:
     found = store.query(
         "SELECT cell.environment, cell.release, cell.series, cell.requires, cell.behaviour, cell.status, cell.reason,"
         " listed.status = 'ready' AS ready FROM internal.ranked_cells AS cell"
         " JOIN internal.run_releases AS listed USING (run_id, release)"
         " WHERE run_id = ? ORDER BY cell.environment, cell.position",
-        [run_id],
+        [question.run_id],
     )
     grouped: dict[str, list[_Cell]] = {}
     for row in found.rows:
-        cell = _Cell(**dict(zip(found.columns, row, strict=True)))
+        values = dict(zip(found.columns, row, strict=True))
+        cell = _Cell(**values, package=question.packages.get(values["release"], ""))
         grouped.setdefault(cell.environment, []).append(cell)
     return grouped
 
@@ -116,12 +139,35 @@ def _changes(group: Sequence[_Cell], judged: _Judged, question: Question) -> Ite
     for place, cell in enumerate(group):
         earlier = group[:place]
         before = _predecessor(earlier, cell)
-        found = [change for older in judged.beside(earlier, cell, before) if (change := judged.change(older, cell))]
+        if question.nightly and any(each.status in INFRASTRUCTURE for each in _since(before, cell, earlier)):
+            continue  # the machine failed at the release before: what is between the two is seen on another night
+        found = [
+            replace(change, standing="known") if question.nightly and _is_old(older, cell, earlier, judged) else change
+            for older in judged.beside(earlier, cell, before)
+            if (change := judged.change(older, cell))
+        ]
         yield from found
         if judged.knows_baseline and not found and question.may_be_new(cell.release):
             drifted = _drifted(group, cell, before, judged)
             if drifted is not None and (question.nightly or drifted.standing == "new"):
                 yield drifted
+
+
+def _is_old(older: _Cell, cell: _Cell, earlier: Sequence[_Cell], judged: _Judged) -> bool:
+    """Whether a difference came with an earlier release: the same was wrong before, or the two series differed."""
+    before = _predecessor(earlier, cell)
+    if cell.told_as:
+        return any(each.told_as == cell.told_as for each in _since(before, cell, earlier))
+    if older.series == cell.series or before is None:
+        return False
+    across = _predecessor(earlier[: earlier.index(older)], older)
+    return across is not None and judged.change(across, before) is not None
+
+
+def _since(before: _Cell | None, cell: _Cell, earlier: Sequence[_Cell]) -> list[_Cell]:
+    """Releases of the same series between the predecessor and a cell: none of them shows anything."""
+    between = takewhile(lambda each: each is not before, reversed(earlier))
+    return [each for each in between if each.series == cell.series and each.behaviour is None]
 
 
 def _drifted(group: Sequence[_Cell], cell: _Cell, before: _Cell | None, judged: _Judged) -> NightChange | None:
@@ -137,9 +183,17 @@ def _drifted(group: Sequence[_Cell], cell: _Cell, before: _Cell | None, judged: 
 
 
 def _predecessor(earlier: Sequence[_Cell], cell: _Cell) -> _Cell | None:
-    """The release before it in its series that has the environment."""
-    same = (each for each in reversed(earlier) if each.series == cell.series and each.behaviour is not None)
-    return next(same, None)
+    """The release before it in its series that has the environment.
+
+    Where versions of several packages are watched above one release, they follow each other in its series, and each
+    is held against the version before of its own package, or the release that all of them are above.
+    """
+    own = (each for each in _backwards(earlier, cell) if not cell.package or each.package in ("", cell.package))
+    return next(own, None) or next(_backwards(earlier, cell), None)
+
+
+def _backwards(earlier: Sequence[_Cell], cell: _Cell) -> Iterator[_Cell]:
+    return (each for each in reversed(earlier) if each.series == cell.series and each.behaviour is not None)
 
 
 class _Judged:
@@ -184,13 +238,13 @@ class _Judged:
         if older.behaviour is None or older.behaviour == newer.behaviour:
             return None
         if newer.behaviour is None:
-            return _told(older, newer, "broken", newer.reason) if newer.status in BREAKAGE else None
+            return _told(older, newer, newer.told_as, newer.reason) if newer.told_as else None
         pair = comparing.ordered(older.behaviour, newer.behaviour)
         if pair not in self._verdicts:
             comparing.compare(self._store, [pair], self._question.outputs, self._reads)
             self._verdicts = self._read()
         verdict, reason = self._verdicts[pair]
-        return _told(older, newer, verdict, reason) if verdict == "changed" else None
+        return _told(older, newer, verdict, reason) if verdict in _DIFFERENT else None
 
     def _read(self) -> dict[tuple[str, str], tuple[str, str]]:
         found = self._store.query(
@@ -225,12 +279,12 @@ def _uninstalled(store: Store, question: Question) -> list[NotAudited]:
 
 
 def _not_run(cells: Mapping[str, Sequence[_Cell]], question: Question) -> list[NotAudited]:
-    """Cells of releases that could be installed, but for those that are told as broken."""
+    """Cells of releases that could be installed, but for those that are told as a change."""
     found = []
     for group in cells.values():
         for place, cell in enumerate(group):
-            broken = cell.status in BREAKAGE and _predecessor(group[:place], cell) is not None
-            if cell.behaviour is None and cell.ready and not broken and question.may_be_new(cell.release):
+            told = cell.told_as and _predecessor(group[:place], cell) is not None
+            if cell.behaviour is None and cell.ready and not told and question.may_be_new(cell.release):
                 subject = f"{cell.release}/{cell.environment}"
                 found.append(NotAudited(subject=subject, status=cell.status, reason=cell.reason))
     return found

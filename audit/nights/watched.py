@@ -65,16 +65,23 @@ class Watch:
 
     def known(self, watched: Sequence[Watched]) -> list[Watched]:
         """Those of the releases that belong to this range as it is now, in version order."""
-        own = [each for each in watched if self._owns(each)]
+        own = [replace(each, request=self._in_series(each)) for each in watched if self._owns(each)]
         return sorted(own, key=lambda each: Version(each.version))
 
+    def covers(self, each: Watched) -> bool:
+        """Whether a release is a version in this range, whoever asked for it and with whatever beside it."""
+        within = each.package == self.package and not each.request.like
+        return within and SpecifierSet(self.versions).contains(each.version, prereleases=True)
+
     def _owns(self, each: Watched) -> bool:
-        if each.package != self.package or each.request.like:
-            return False
-        if not SpecifierSet(self.versions).contains(each.version, prereleases=True):
+        if not self.covers(each):
             return False
         expected = self.request(each.version)
         return each.id == expected.id and each.asked == asked_digest(expected)
+
+    def _in_series(self, each: Watched) -> ReleaseRequest:
+        """The series is the row's: it decides nothing about the lock, so that it may be edited."""
+        return replace(each.request, series=self.row.series)
 
 
 def asked_digest(request: ReleaseRequest) -> str:

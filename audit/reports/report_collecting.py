@@ -71,7 +71,7 @@ def _matrix(store: Store, run: Run) -> tuple[Matrix, MatrixDetails]:
     )
     details = MatrixDetails(
         locks=report_lists.packages(store, locks),
-        blames=report_lists.blames(store, locks),
+        blames=report_lists.blames(store, run.run_id, releases),
         environments=tuple(details for _, details in collected),
     )
     return matrix, details

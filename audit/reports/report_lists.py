@@ -151,16 +151,13 @@ def packages(store: Store, locks: Mapping[str, int]) -> tuple[dict[str, str], ..
     return tuple(found)
 
 
-def blames(store: Store, locks: Mapping[str, int]) -> tuple[Blame, ...]:
-    """What searches for the distribution came to, between locks of this matrix."""
-    names: Sequence[str] = list(locks)
+def blames(store: Store, run_id: str, releases: Sequence[Release]) -> tuple[Blame, ...]:
+    """What searches for the distribution came to, between releases of this run."""
+    places = {release.name: place for place, release in enumerate(releases)}
     rows = store.query(
-        "SELECT environment, older_lock, newer_lock, blamed FROM internal.blames"
-        " WHERE older_lock IN (SELECT unnest(?::VARCHAR[]))"
-        " AND newer_lock IN (SELECT unnest(?::VARCHAR[])) ORDER BY ALL",
-        [names, names],
+        "SELECT environment, older, newer, blamed FROM internal.run_blames WHERE run_id = ? ORDER BY ALL", [run_id]
     ).rows
     return tuple(
-        Blame(environment=environment, older=locks[older], newer=locks[newer], blamed=tuple(blamed))
+        Blame(environment=environment, older=places[older], newer=places[newer], blamed=tuple(blamed))
         for environment, older, newer, blamed in rows
     )

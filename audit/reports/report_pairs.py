@@ -15,6 +15,7 @@ from analysis.report.model import SIGNS, Details, Explanation, Growth, Number, O
 from audit.explanations import showing
 from audit.explanations.explaining import MOST_CONSTANTS
 from audit.explanations.reproducer import CASE
+from audit.explanations.reproducer_case import SCRIPT
 from audit.explanations.telling import constant_told, shortened
 from audit.laws import law_lines
 from audit.reports.report_grid import Grid, Run
@@ -214,7 +215,9 @@ def _scripts(store: Store, grid: Grid) -> dict[Ends, tuple[str, tuple[str, ...]]
     found = {}
     for older, newer in grid.neighbours:
         ends = grid.cells[older], grid.cells[newer]
-        script = showing.path_of(store, grid.environment, grid.releases[older].name, grid.releases[newer].name)
+        names = grid.environment, grid.releases[older].name, grid.releases[newer].name
+        shown = showing.folder_of(store, names, (grid.behaviours[ends[0]], grid.behaviours[ends[1]]))
+        script = shown / SCRIPT
         if ends[0] != ends[1] and script.is_file():
             found[ends] = str(script.relative_to(store.path.parent)), _commands(script.with_name(CASE))
     return found

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from audit.comparisons import run_pairs
 from audit.explanations import telling
+from audit.explanations.telling import ShortLine
 from audit.laws import law_lines
 from audit.reports.lacking_cells import LACKING
 from audit.storage.store import Store
@@ -36,6 +37,8 @@ class PairLine:
     """What the laws of the environment say of it; empty where it has none, or nothing changed."""
     explained: str = ""
     """Where in the step it begins, and which constants differ; empty where nobody looked."""
+    open: bool = False
+    """Whether several things differ that may have brought it, and nobody has searched among them."""
 
     @property
     def boundary(self) -> Boundary:
@@ -224,6 +227,7 @@ def _neighbours(store: Store, run_id: str) -> tuple[PairLine, ...]:
         "SELECT environment, older, newer, verdict, reason FROM pair ORDER BY older_position, newer_position",
     )
     laws, explained = law_lines.lines(store, run_id), telling.short_lines(store, run_id)
+    nothing = ShortLine(told="", open=False)
     return tuple(
         PairLine(
             environment=environment,
@@ -232,7 +236,8 @@ def _neighbours(store: Store, run_id: str) -> tuple[PairLine, ...]:
             verdict=verdict,
             reason=reason,
             laws=laws.get((environment, older, newer), ""),
-            explained=explained.get((environment, older, newer), ""),
+            explained=explained.get((environment, older, newer), nothing).told,
+            open=explained.get((environment, older, newer), nothing).open,
         )
         for environment, older, newer, verdict, reason in found.rows
     )

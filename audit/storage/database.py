@@ -28,6 +28,10 @@ ROWS_AT_ONCE = 2048
 """Rows that are handed over in one statement. More are no quicker, and all of them are in memory three times over."""
 
 
+_INTERRUPTED = "Query interrupted"
+"""Of the RuntimeError that DuckDB raises in place of what a signal's handler raised while it worked."""
+
+
 class Database:
     """An open database, of the schema of this version."""
 
@@ -61,7 +65,7 @@ class Database:
     def query(self, sql: str, parameters: Parameters = ()) -> Table:
         """Run one query."""
         try:
-            answer = self._connection.execute(sql, _given(parameters))
+            answer = self._run(sql, _given(parameters))
             columns = tuple(each[0] for each in answer.description or ()) if answer is not None else ()
             return Table(columns=columns, rows=tuple(answer.fetchall()) if columns else ())
         except duckdb.Error as error:
@@ -70,7 +74,8 @@ class Database:
     def write_parquet(self, sql: str, path: Path, parameters: Parameters = ()) -> None:
         """Run one query and write its answer to a Parquet file."""
         try:
-            self._connection.sql(sql, params=_given(parameters)).write_parquet(str(path))
+            with _interruptions_passed_on():
+                self._connection.sql(sql, params=_given(parameters)).write_parquet(str(path))
         except (duckdb.Error, AttributeError) as error:
             raise UsageError(f"the query could not be written to {path}: {_first_lines(error)}") from None
 
@@ -90,11 +95,11 @@ class Database:
 
     def execute(self, sql: str, parameters: Sequence[Any]) -> None:
         """Run SQL that has no answer."""
-        self._connection.execute(sql, list(parameters))
+        self._run(sql, list(parameters))
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The answer to SQL of this program's own: an error in it is a bug."""
-        return self._connection.execute(sql, list(parameters)).fetchall()
+        return self._run(sql, list(parameters)).fetchall()
 
     def insert_records(self, table: str, run_id: str, records: Sequence[Any]) -> None:
         """Insert rows of a run, with the names of their fields as columns."""
@@ -123,6 +128,21 @@ class Database:
         for start in range(0, len(rows), ROWS_AT_ONCE):
             by_column = [list(values) for values in zip(*rows[start : start + ROWS_AT_ONCE], strict=True)]
             self.execute(f"{verb} INTO internal.{table} ({', '.join(columns)}) SELECT {unnested}", by_column)
+
+    def _run(self, sql: str, parameters: list[Any] | dict[str, Any]) -> duckdb.DuckDBPyConnection:
+        with _interruptions_passed_on():
+            return self._connection.execute(sql, parameters)
+
+
+@contextmanager
+def _interruptions_passed_on() -> Iterator[None]:
+    """Raise what a signal means: DuckDB replaces it with an error of its own."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) != _INTERRUPTED:
+            raise
+        raise KeyboardInterrupt from None
 
 
 def read_parquet(path: Path) -> dict[str, list[Any]]:

@@ -77,6 +77,12 @@ class Store:
             columns = list(run.__dataclass_fields__)
             self._database.insert("runs", columns, [tuple(getattr(run, name) for name in columns)])
 
+    def put_run_files(self, run_id: str, folder: Path, digests: Mapping[str, str]) -> None:
+        """Keep where the files lie that environments of a run are made of, and what they were, by environment."""
+        with self._database.transaction():
+            rows = [(run_id, environment, str(folder), digest) for environment, digest in digests.items()]
+            self._database.insert("run_files", ["run_id", "environment", "folder", "digest"], rows)
+
     def put_locks(self, locks: Mapping[str, tuple[str, Sequence[tuple[str, str]]]]) -> None:
         """Keep locks (by digest: text and packages) that the store does not have yet."""
         known = {row[0] for row in self._database.rows("SELECT lock_digest FROM internal.locks")}

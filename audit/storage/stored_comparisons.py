@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from analysis.verdicts import Evidence, Judgement
+from analysis.verdicts import Evidence, Judgement, Verdict
 from audit.storage.database import Database
 from audit.storage.records import CertificateRecord, SensitivityRecord
 
@@ -20,6 +20,29 @@ class StoredComparisons:
         """The pairs of behaviours that have been judged in that way."""
         found = self._database.rows("SELECT first, second FROM internal.comparisons WHERE reads = ?", [reads])
         return {(first, second) for first, second in found}
+
+    def judgement(self, first: str, second: str, reads: str) -> Judgement | None:
+        """The judgement on two behaviours that was made in that way; nothing where there is none."""
+        columns = ", ".join(_JUDGEMENT_COLUMNS[3:])
+        for row in self._database.rows(
+            f"SELECT {columns} FROM internal.comparisons WHERE first = ? AND second = ? AND reads = ?",
+            [first, second, reads],
+        ):
+            verdict, reason, first_step, first_step_ulps, horizon, paper, ratio, forced, states, changed, beyond = row
+            return Judgement(
+                verdict=Verdict(verdict),
+                paper_verdict=Verdict(paper),
+                reason=reason,
+                first_step=first_step,
+                first_step_ulps=first_step_ulps,
+                first_step_ratio=ratio,
+                horizon=horizon,
+                states_forced=forced,
+                states_beyond=states,
+                outputs_changed=changed,
+                beyond=tuple(beyond or ()),
+            )
+        return None
 
     def put_comparison(
         self, first: str, second: str, reads: str, judgement: Judgement, evidence: Sequence[Evidence]

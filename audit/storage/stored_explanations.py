@@ -78,17 +78,16 @@ class StoredExplanations:
                 ],
             )  # fmt: skip
 
-    def blamed(self, environment: str, older_lock: str, newer_lock: str) -> BlameRecord | None:
-        """What a search between two locks came to; nothing where nobody searched."""
+    def blamed(self, cells: tuple[str, str], reads: str) -> BlameRecord | None:
+        """What a search between two cells, by their keys, came to; nothing where nobody searched."""
         found = self._database.rows(
-            "SELECT blamed, suspects, tried FROM internal.blames"
-            " WHERE environment = ? AND older_lock = ? AND newer_lock = ?",
-            [environment, older_lock, newer_lock],
+            "SELECT blamed, suspects, tried FROM internal.blames WHERE older_cell = ? AND newer_cell = ? AND reads = ?",
+            [*cells, reads],
         )
         return BlameRecord(blamed=tuple(found[0][0]), suspects=found[0][1], tried=found[0][2]) if found else None
 
-    def put_blame(self, environment: str, locks: tuple[str, str], found: BlameRecord) -> None:
+    def put_blame(self, cells: tuple[str, str], reads: str, found: BlameRecord) -> None:
         """Keep what a search for the distribution came to."""
         with self._database.transaction():
-            row = (environment, *locks, list(found.blamed), found.suspects, found.tried)
+            row = (*cells, reads, list(found.blamed), found.suspects, found.tried)
             self._database.replace("blames", row)

@@ -27,6 +27,11 @@ class StoredNights:
         read = [Watched(request=request_of(request), **dict(zip(fields, row, strict=True))) for request, *row in found]
         return {each.id: each for each in read}
 
+    def known_to(self, run_id: str) -> dict[str, Watched]:
+        """The releases that the night of a run knows, by id; none where the run was not a night's."""
+        found = self._database.rows("SELECT matrix FROM internal.nights WHERE run_id = ?", [run_id])
+        return self.known(str(found[0][0])) if found else {}
+
     def keep(self, matrix: str, releases: Iterable[Watched]) -> None:
         """Keep releases, each in place of what was known of it, all of them or none."""
         with self._database.transaction():

@@ -3,131 +3,104 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
-from audit.asked.matrix_file import MatrixFile
-from audit.asked.releases import ReleaseRequest
+from audit import named_files
 from audit.console import Screen
 from audit.errors import EXIT_COMPLETE, UsageError
-from audit.explanations import adhoc, blaming, explaining, reproducer, showing, telling
+from audit.explanations import between, blaming, explaining, reproducer, showing, telling
+from audit.explanations.between import Given
+from audit.explanations.inquiry import Inquiry
 from audit.explanations.resolving import Resolver
-from audit.explanations.session import Inline, Session, Shown
+from audit.explanations.session import Inline, Shown
 from audit.explanations.telling import StoredPair, Told
 from audit.failures import Failure
-from audit.installing import changelogs, listing
-from audit.installing.locks import Release
+from audit.installing import changelogs
 from audit.storage.store import Store
 from audit.tools import Tools
-from audit.verbs import trust_options
-from audit.verbs.running import DATABASE
-from audit.verbs.trust_options import allow_source, require_sandbox
+from audit.verbs import options
 
 
-@click.command()
+@click.command(short_help="Say why two releases differ.")
 @click.argument("environment")
 @click.argument("older")
 @click.argument("newer")
-@click.option("--with", "beside", multiple=True, help="What stays the same, such as 'gymnasium==1.3.0'.")
-@click.option("--python", help="Python of the releases; default: that of this program.")
-@click.option("--exclude-newer", "day", type=click.DateTime(["%Y-%m-%d"]), help="Resolve as on that evening (UTC).")
+@options.matrix
+@options.beside
+@options.python
+@options.exclude_newer
 @click.option("--blame/--no-blame", "search", default=True, show_default=True,
-              help="Whether to search for the distribution where several differ.")  # fmt: skip
-@click.option("--fresh", is_flag=True, help="Ask the index anew what the requirements resolve to.")
-@allow_source
-@require_sandbox
-@click.option("--json", "as_json", is_flag=True, help="For a machine.")
-@click.option("--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True)
+              help="If several packages differ, search for the one that brought the change.")  # fmt: skip
+@options.fresh
+@options.timeout
+@options.allow_source
+@options.runs_releases
+@click.option("--json", "place", type=options.OUTPUT_FILE, metavar="FILE",
+              help="Write the explanation as JSON to this file; - is standard output.")  # fmt: skip
+@options.database
 def explain(
-    environment: str, older: str, newer: str, beside: tuple[str, ...], python: str | None,
-    day: datetime.datetime | None, search: bool, fresh: bool, allow_source: bool, require_sandbox: bool, as_json: bool,
+    environment: str, older: str, newer: str, matrix: str | None, beside: tuple[str, ...], python: str | None,
+    day: datetime.datetime | None, search: bool, fresh: bool, timeout: float, allow_source: bool, place: Path | None,
     database: Path,
 ) -> int:  # fmt: skip
     """Say why ENVIRONMENT differs between OLDER and NEWER: stage, constants, law, package.
 
-    Each is the id of a release in the database, or requirements such as 'mujoco==3.1.6'.
+    Each is the id of a release in the database, or requirements such as 'mujoco==3.1.6'. Where an audit has them with
+    ENVIRONMENT, which is its title there, all that the matrix says of it holds.
     """
-    screen = Screen(quiet=as_json)
-    trust_options.check(screen, required=require_sandbox)
+    screen = Screen(on_standard_error=place == named_files.STANDARD_OUTPUT)
+    given = Given(matrix=matrix, beside=beside, python=python, day=day.date() if day else None, source=allow_source)
     with Store(database) as store:
-        tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=300.0)
-        named = [
-            adhoc.named(store, text, environment.partition("=")[0], beside, day.date() if day else None)
-            for text in (older, newer)
-        ]
-        apart = adhoc.told_apart([each.row for each in named], [environment])
-        asked = _Asked(environment=environment, rows=(apart[0], apart[1]), python=python, source=allow_source)
+        tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=timeout)
         resolver = Resolver(store, fresh=fresh)
-        requests = listing.expand(asked.file)
-        for request, each in zip(requests, named, strict=True):
-            if each.lock is not None:
-                resolver.give(request, each.lock)
-        told = _explain(asked, (requests[0], requests[1]), search, tools, resolver)
-    if as_json:
-        click.echo(told.as_json())
-    else:
+        inquiry = Inquiry(between.ask(store, environment, (older, newer), given), tools, resolver)
+        told = _explain(inquiry, search, resolver.as_of)
+    if place is not None:
+        named_files.put(place, told.as_json())
+    if place != named_files.STANDARD_OUTPUT:
         for line in told.lines():
             screen.note(line)
     return EXIT_COMPLETE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What is to be explained."""
-
-    environment: str
-    rows: tuple[dict[str, Any], dict[str, Any]]
-    python: str | None
-    source: bool
-
-    @property
-    def names(self) -> tuple[str, str, str]:
-        return self.environment.partition("=")[0], str(self.rows[0]["id"]), str(self.rows[1]["id"])
-
-    @property
-    def file(self) -> MatrixFile:
-        environment = adhoc.environment_row(self.environment, None, str(self.rows[1]["id"]))
-        return adhoc.matrix("explain", self.rows, [environment], self.python, source=self.source)
-
-
-def _explain(
-    asked: _Asked, requests: tuple[ReleaseRequest, ReleaseRequest], search: bool, tools: Tools, resolver: Resolver
-) -> Told:
-    older, newer = resolver.ends(requests)
-    locked = older.lock.digest, newer.lock.digest
-    pair = telling.stored_pair(tools.store, *asked.names, locks=locked)
-    session = None
-    if pair is None or not _is_explained(tools.store, pair):
-        session = Session(asked.file, tools, resolver, requests[1])
-        pair = _looked_into(asked, requests, session, tools)
-    packages, searched = _packages(
-        asked, (older, newer), search, lambda: session or Session(asked.file, tools, resolver, requests[1]), tools
-    )
+def _explain(inquiry: Inquiry, search: bool, as_of: datetime.datetime | None) -> Told:
+    store, names = inquiry.tools.store, inquiry.question.names
+    pair = _stored_pair(inquiry)
+    if pair is None or not _is_explained(store, pair):
+        pair = _looked_into(inquiry)
+    packages, searched = _packages(inquiry, search)
+    ends = inquiry.older, inquiry.newer
+    folder = showing.folder_of(store, names, (pair.older_behaviour, pair.newer_behaviour))
     return telling.tell(
-        tools.store,
-        asked.names,
+        store,
+        names,
         pair,
         packages=packages,
         searched=searched,
-        change_log=changelogs.of_the_later((older, newer), packages[0].split()[0]) if searched and packages else "",
-        reproducer=reproducer.told(showing.folder_of(tools.store, *asked.names)),
-        as_of=resolver.as_of,
+        change_log=changelogs.of_the_later(ends, packages[0].split()[0]) if searched and packages else "",
+        reproducer=reproducer.told(folder),
+        as_of=as_of,
     )
+
+
+def _stored_pair(inquiry: Inquiry) -> StoredPair | None:
+    """The pair as the audit has it that the question is about, or another one that asked the very same."""
+    store, question = inquiry.tools.store, inquiry.question
+    if question.run_id:
+        return telling.stored_pair(store, *question.names, run_id=question.run_id)
+    return telling.stored_pair(store, *question.names, cells=inquiry.cells)
 
 
 def _is_explained(store: Store, pair: StoredPair) -> bool:
     return (pair.older_behaviour, pair.newer_behaviour) in store.explanations.explained()
 
 
-def _looked_into(
-    asked: _Asked, requests: tuple[ReleaseRequest, ReleaseRequest], session: Session, tools: Tools
-) -> StoredPair:
+def _looked_into(inquiry: Inquiry) -> StoredPair:
     """Run both releases now, and look into what differs."""
-    shown = [session.show(request) for request in requests]
+    session, question, tools = inquiry.session, inquiry.question, inquiry.tools
+    shown = [session.show(request) for request in (question.older, question.newer)]
     for each in shown:
         if isinstance(each, Failure):
             raise UsageError(f"{each.subject} cannot be looked at: {each.reason}")
@@ -135,7 +108,7 @@ def _looked_into(
     judgement = session.judge(older, newer)
     if judgement is None or not session.changed(older, newer):
         told = "the same to the last bit" if judgement is None else f"{judgement.verdict}: {judgement.reason}"
-        raise UsageError(f"there is nothing to explain: {asked.names[1]} and {asked.names[2]} are {told}")
+        raise UsageError(f"there is nothing to explain: {question.older.id} and {question.newer.id} are {told}")
     pair = explaining.pair(
         tools.store,
         session.cell(older.release),
@@ -144,8 +117,7 @@ def _looked_into(
         judgement.beyond,
     )
     stored = StoredPair(
-        run_id="",
-        matrix="",
+        run_id=question.run_id,
         older_behaviour=older.behaviour,
         newer_behaviour=newer.behaviour,
         verdict=str(judgement.verdict),
@@ -158,21 +130,19 @@ def _looked_into(
         for found in explaining.explain([pair], session.tools):
             kind = session.drawn.known.layout.kind
             showing.reproduce(tools.store, (pair.older, pair.newer), stored, kind, found.lines)
-        done(asked.environment)
+        done(question.title)
     return stored
 
 
-def _packages(
-    asked: _Asked, ends: tuple[Release, Release], search: bool, session: Callable[[], Session], tools: Tools
-) -> tuple[list[str], bool]:
+def _packages(inquiry: Inquiry, search: bool) -> tuple[list[str], bool]:
     """What brings the change, and whether that is known or only what differs."""
-    locked = ends[0].lock.digest, ends[1].lock.digest
-    suspects = blaming.moves(ends[0].lock, ends[1].lock, ends[1].request.requires)
-    known = tools.store.explanations.blamed(asked.environment, *locked)
+    suspects = [move.told for move in inquiry.suspects]
+    pythons = [each.interpreter.version for each in (inquiry.older, inquiry.newer)]
+    if pythons[0] != pythons[1]:
+        return [blaming.python_told(*pythons), *suspects], not suspects
+    known = inquiry.known_blame() if len(suspects) > 1 else None
     if known is not None:
         return list(known.blamed), True
     if len(suspects) < 2 or not search:
-        return [move.told for move in suspects], len(suspects) < 2
-    found = blaming.blame(session(), ends[1].request, tools.reporter)
-    tools.store.explanations.put_blame(asked.environment, locked, found.record)
-    return list(found.record.blamed), True
+        return suspects, len(suspects) < 2
+    return list(inquiry.blame().record.blamed), True

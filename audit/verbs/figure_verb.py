@@ -9,26 +9,29 @@ import click
 import numpy as np
 
 from analysis.yardstick import THRESHOLD
+from audit import named_files
 from audit.asked import matrix_file
 from audit.console import Screen
 from audit.errors import EXIT_COMPLETE, UsageError
 from audit.storage.store import Store
-from audit.verbs.running import DATABASE
+from audit.verbs import options
 
 # Matplotlib takes a second to import, and no other verb needs it: what draws is imported where it is called.
 
 
-@click.command()
+@click.command(short_help="Draw the results as SVG or PNG.")
 @click.argument("matrix")
-@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True)
-@click.option("--environment", "environments", multiple=True, help="Only this one; may be given again.")
+@options.database
+@click.option("--env", "environments", multiple=True, metavar="ENV",
+              help="Draw only this environment. May be given again. Default: all.")  # fmt: skip
 @click.option(
     "--kind", type=click.Choice(["separation", "ratios", "timeline"]), default="separation", show_default=True,
-    help="Amplified pairs step by step; ratios beside the null; behaviours along the releases.",
+    help="Draw how amplified pairs separate step by step, or the ratios of all pairs beside those of the releases' own "
+    "copies, or which releases behave alike.",
 )  # fmt: skip
-def figure(matrix: str, output: Path, database: Path, environments: tuple[str, ...], kind: str) -> int:
-    """Draw the results of MATRIX into OUTPUT.svg or .png."""
+@options.output("Write the figure to this file, which ends in .svg or .png.", Path("results/figure.svg"))
+def figure(matrix: str, database: Path, environments: tuple[str, ...], kind: str, output: Path) -> int:
+    """Draw the results of MATRIX."""
     from analysis import figures
 
     if output.suffix not in figures.SUFFIXES:
@@ -41,6 +44,7 @@ def figure(matrix: str, output: Path, database: Path, environments: tuple[str, .
     }
     with Store(database, read_only=True) as store:
         _require(store, name, environments)
+        named_files.make_folder(output)
         drawn = draw[kind](store, name, environments, output)
     Screen().note(f"{drawn} drawn into {output}")
     return EXIT_COMPLETE

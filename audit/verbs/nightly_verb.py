@@ -8,59 +8,57 @@ from pathlib import Path
 
 import click
 
-from audit import folders
+from audit import folders, named_files
 from audit.asked import matrix_file
 from audit.asked.matrix_file import MatrixFile
 from audit.cluster.workers import Workers
 from audit.console import Screen
-from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, StoreError, UsageError
-from audit.nights import hook, schedule, waivers
+from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, EXIT_INCOMPLETE, AuditError, StoreError, UsageError
+from audit.nights import hook, schedule
 from audit.nights import nightly as nights
+from audit.nights import waivers as accepting
 from audit.nights.nightly import Evening
 from audit.nights.schedule import Plan
-from audit.reports.summaries import markdown, outputs, plain
+from audit.reports.summaries import markdown, plain
 from audit.reports.summaries.outputs import Outputs
 from audit.reports.summaries.value import AuditSummary
 from audit.storage.store import Store
 from audit.tools import Tools
-from audit.verbs import running
-from audit.verbs.running import DATABASE
-
-_database = click.option(
-    "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
-    help="The database; its arrays lie beside it.",
-)  # fmt: skip
+from audit.verbs import options, running
 
 
-@click.command()
+@click.command(short_help="Audit what is new since the last night.")
 @click.argument("matrices", nargs=-1, required=True, metavar="MATRIX...")
-@_database
-@click.option("--waivers", "waiver_file", type=click.Path(path_type=Path, dir_okay=False),
-              help="Accepted changes; default: waivers.yaml beside each matrix.")  # fmt: skip
-@click.option("--notify", metavar="CMD", help="Shell command that gets the summary as Markdown when there is news.")
-@click.option("--day", type=click.DateTime(["%Y-%m-%d"]), help="As on that evening (UTC): for nights that were missed.")
-@click.option("--address", help="A running Ray cluster; default: RAY_ADDRESS, else a local one.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Releases dumped at the same time; default: one a core.")
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=300.0, show_default=True,
-              help="Seconds that one cell may take.")  # fmt: skip
-@click.option("--explain/--no-explain", default=True, show_default=True, help="Whether changes are looked into.")
-@outputs.options
+@options.database
+@options.waivers
+@click.option("--notify", metavar="COMMAND",
+              help="Run this shell command when there is news, with the summary as Markdown on its standard "
+              "input.")  # fmt: skip
+@click.option("--day", type=options.DATE, metavar=options.DAY,
+              help="Audit as on the evening of this day (UTC), for a night that was missed.")  # fmt: skip
+@options.address
+@options.jobs
+@options.timeout
+@options.explain
+@options.runs_releases
+@options.summaries
 def nightly(
-    matrices: tuple[str, ...], database: Path, waiver_file: Path | None, notify: str | None,
+    matrices: tuple[str, ...], database: Path, waivers: Path | None, notify: str | None,
     day: datetime.datetime | None, address: str | None, jobs: int | None, timeout: float, explain: bool,
-    **summaries: str | None,
+    **summaries: Path | None,
 ) -> int:  # fmt: skip
-    """Audit what is new since the last night in each MATRIX. Exits with 1 for changes that are new and not accepted."""
-    wanted = Outputs.of(**summaries)
-    screen = Screen(quiet=wanted.takes_standard_output)
+    """Audit what is new since the last night in each MATRIX.
+
+    Exits with 1 if something changed that is new and that nobody has accepted.
+    """
     files = _read(matrices)
-    evening = Evening(today=day.date() if day else running.today(), past=day is not None)
-    accepted = [waivers.beside(file.path, waiver_file, evening.today) for file in files]
-    busy = (
-        f"another nightly audit works on {database}, process {{}}: this one is not needed, or wait until that has ended"
-    )
+    wanted = Outputs.of(**summaries)
+    screen = Screen(on_standard_error=wanted.takes_standard_output)
+    evening = _evening(day.date() if day else running.today())
+    accepted = [accepting.beside(file.path, waivers, evening.today) for file in files]
     told: list[AuditSummary] = []
-    with folders.held(database.with_name(f"{database.name}.nightly"), busy):
+    untold = False
+    with folders.held(database.with_name(f"{database.name}.nightly"), lambda process: _busy(database, process)):
         try:
             with Store(database) as store, Workers(address, jobs, screen.note) as runner:
                 tools = Tools(store=store, runner=runner, reporter=screen, timeout=timeout)
@@ -73,8 +71,8 @@ def nightly(
                 raise
             screen.error(f"release-audit: {error}")  # that is told again tomorrow, and the change is not
         finally:  # also when a later matrix is interrupted: what has been recorded is not told on another night
-            _hand_on(told, wanted, notify, screen)
-    code = _exit_code(told)
+            untold = not _hand_on(told, wanted, notify, screen)
+    code = EXIT_INCOMPLETE if untold and _exit_code(told) != EXIT_CHANGED else _exit_code(told)
     screen.note(f"exit code {code}")
     return code
 
@@ -89,40 +87,78 @@ def _read(names: Sequence[str]) -> list[MatrixFile]:
     return files
 
 
+def _evening(day: datetime.date) -> Evening:
+    if day > running.today():
+        raise UsageError(f"--day {day} is still to come: what will be new on that evening is not known")
+    return Evening(today=day, past=day < running.today())
+
+
+def _busy(database: Path, process: str) -> str:
+    works = f"another nightly audit works on {database}, process {process}"
+    return f"{works}: this one is not needed, or wait until that has ended"
+
+
+def _readable(waiver_file: Path | None) -> Path | None:
+    """The file with its whole path; what is wrong in it is told now, and not at night."""
+    if waiver_file is None:
+        return None
+    accepting.read(waiver_file, running.today())
+    return waiver_file.absolute()
+
+
 def _exit_code(told: Sequence[AuditSummary]) -> int:
     """That of the gravest: a change that is new, then a mistake or an audit that is not complete."""
     codes = {each.exit_code for each in told}
     return EXIT_CHANGED if EXIT_CHANGED in codes else max(codes, default=EXIT_COMPLETE)
 
 
-def _hand_on(told: Sequence[AuditSummary], wanted: Outputs, notify: str | None, screen: Screen) -> None:
-    """Write the summaries, then hand those with news to the hook: it may want the files."""
-    if told:
-        wanted.write(told)
+def _hand_on(told: Sequence[AuditSummary], wanted: Outputs, notify: str | None, screen: Screen) -> bool:
+    """Write the summaries, then hand those with news to the hook: it may want the files. Whether all were written."""
+    written = True
+    try:
+        if told:
+            wanted.write(told)
+    except AuditError as error:  # the night is recorded, and no other one tells of it
+        written = False
+        screen.error(f"release-audit: {error}")
     news = [each for each in told if not each.is_quiet]
     if notify and news and (trouble := hook.tell(notify, markdown.render(news))):
         screen.error(f"release-audit: {trouble}")
+    return written
 
 
-@click.command("schedule")
+@click.command("schedule", short_help="Print the files that start nightly every night.")
 @click.argument("matrices", nargs=-1, required=True, metavar="MATRIX...")
-@click.option("--cron", "form", flag_value="cron", help="A line for crontab.")
-@click.option("--systemd", "form", flag_value="systemd", help="A service and a timer.")
-@click.option("--github", "form", flag_value="github", help="A workflow of GitHub Actions.")
-@click.option("--at", default="03:30", show_default=True, help="The time of the night; GitHub's clock is UTC.")
-@click.option("--notify", metavar="CMD", help="Handed on to `nightly`.")
-@_database
-@click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="Folder to write the files into.")
+@click.option("--cron", "form", flag_value="cron", help="Print a line for crontab.")
+@click.option("--systemd", "form", flag_value="systemd", help="Print a service and a timer for systemd.")
+@click.option("--github", "form", flag_value="github", help="Print a workflow for GitHub Actions.")
+@click.option("--at", default="03:30", show_default=True, metavar="HH:MM",
+              help="Start at this time of day. GitHub's clock is UTC.")  # fmt: skip
+@click.option("--notify", metavar="COMMAND", help="Pass this option on to nightly, like the next five.")
+@click.option("--waivers", type=options.FILE, metavar="FILE", help="Read the accepted changes from this file.")
+@options.jobs
+@click.option("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Stop a release that takes longer.")
+@options.address
+@click.option("--require-sandbox", is_flag=True, help="Refuse to run if a protection is missing.")
+@options.database
+@click.option("--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="Write the files into this folder instead of printing them.")  # fmt: skip
 def scheduled(
-    matrices: tuple[str, ...], form: str | None, at: str, notify: str | None, database: Path, output: Path | None
-) -> int:
+    matrices: tuple[str, ...], form: str | None, at: str, notify: str | None, waivers: Path | None,
+    require_sandbox: bool, database: Path, output: Path | None, **handed_on: str | float | None,
+) -> int:  # fmt: skip
     """Print the file that makes this machine, or GitHub, run `nightly` on each MATRIX every night."""
     if form is None:
         raise UsageError("say what for: --cron, --systemd or --github")
-    paths = [matrix_file.find(name).absolute() for name in matrices]
-    for path in paths:
-        matrix_file.read(path)
-    plan = Plan(matrices=tuple(paths), at=schedule.time_of_day(at), database=database.absolute(), notify=notify or "")
+    sandbox = ["--require-sandbox"] if require_sandbox else []
+    plan = Plan(
+        matrices=tuple(file.path.absolute() for file in _read(matrices)),
+        at=schedule.time_of_day(at),
+        database=database.absolute(),
+        waivers=_readable(waivers),
+        notify=notify or "",
+        options=(*(f"--{name}={value}" for name, value in handed_on.items() if value is not None), *sandbox),
+    )
     files = schedule.files(form, plan)
     if here := schedule.variables():
         Screen().error(f"release-audit: set these there too, where they are needed: {', '.join(here)}")
@@ -132,6 +168,6 @@ def scheduled(
         click.echo(schedule.together(files), nl=False)
         return EXIT_COMPLETE
     for name, text in files.items():
-        folders.write_whole(output / name, text.encode())
+        named_files.put(output / name, text)
         Screen().note(f"written: {output / name}")
     return EXIT_COMPLETE

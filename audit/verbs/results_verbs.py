@@ -11,40 +11,40 @@ from typing import Any
 
 import click
 
+from audit import console, named_files
 from audit.console import Screen
 from audit.errors import EXIT_COMPLETE, UsageError
+from audit.named_files import STANDARD_OUTPUT
 from audit.storage import named_queries, snapshots
 from audit.storage.records import Table
 from audit.storage.store import Store
-from audit.verbs.running import DATABASE
+from audit.verbs import options
 
 LIST = "list"
 
-_database = click.option(
-    "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
-    help="The database; its arrays lie beside it.",
-)  # fmt: skip
 
-
-@click.command()
+@click.command(short_help="Ask the results a question in SQL.")
 @click.argument("sql", required=False)
 @click.option("--named", is_flag=False, flag_value=LIST, metavar="NAME",
-              help="A query that is there already; without a name, or with `list`, shows which there are.")  # fmt: skip
+              help="Run this query, which comes with the program; `list`, or no name, lists them.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
-              help="A parameter of the named query, such as environment=Hopper-*; may be given again.")  # fmt: skip
-@_database
+              help="Set a parameter of the named query, such as environment=Hopper-*. May be given again.")  # fmt: skip
+@options.database
 @click.option("--format", "form", type=click.Choice(["table", "csv", "json", "parquet"]), default="table",
-              show_default=True)  # fmt: skip
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write; needed for parquet.")
+              show_default=True, help="Write the answer in this format.")  # fmt: skip
+@options.output("Write the answer to this file instead of standard output. Parquet needs a file.")
 def query(
     sql: str | None, named: str | None, settings: tuple[str, ...], database: Path, form: str, output: Path | None
 ) -> int:
-    """Run SQL on the results, read-only: written out, or by name. docs/sql.md tells of the views and the names."""
+    """Run SQL on the results, read-only: your own, or a query that comes with the program.
+
+    docs/sql.md describes the views and the named queries.
+    """
     if (sql is None) == (named is None):
         raise UsageError('give either SQL or --named NAME, such as "SELECT * FROM changes" or --named safe-upgrades')
     if settings and (named is None or named == LIST):
         raise UsageError("--set gives a named query its parameters: add --named NAME")
-    if form == "parquet" and output is None:
+    if form == "parquet" and output in (None, STANDARD_OUTPUT):
         raise UsageError("parquet needs a file to write: add --output FILE")
     if named == LIST:
         _show(_listed(), form, output)
@@ -56,6 +56,7 @@ def query(
     with Store(database, read_only=True) as store:
         if form == "parquet":
             assert output is not None
+            named_files.make_folder(output)
             store.write_parquet(text, output, values)
             return EXIT_COMPLETE
         table = store.query(text, values)
@@ -63,16 +64,16 @@ def query(
     return EXIT_COMPLETE
 
 
-@click.command()
-@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
-@_database
-@click.option("--arrays", is_flag=True, help="Also what lies beside it, into the folder of FILE.")
-def snapshot(file: Path | None, database: Path, arrays: bool) -> int:
-    """Copy the database to FILE as it is now, also while an audit runs: DuckDB lets nobody else open it then.
+@click.command(short_help="Copy the database while an audit uses it.")
+@options.database
+@options.output("Write the copy to this file. Default: DATABASE-snapshot, beside the database.")
+@click.option("--arrays", is_flag=True, help="Copy the arrays too, into the folder of the copy.")
+def snapshot(database: Path, output: Path | None, arrays: bool) -> int:
+    """Copy the database as it is now, also while an audit runs: DuckDB lets nobody else open it then.
 
-    FILE is beside the database unless given, and replaces a snapshot that is there.
+    An older snapshot in the same place is replaced.
     """
-    target = file or database.with_name(f"{database.stem}-snapshot{database.suffix}")
+    target = output or database.with_name(f"{database.stem}-snapshot{database.suffix}")
     snapshots.take(database, target, arrays=arrays)
     Screen().note(f"{target} is {database} as of now; to read it: release-audit query --db {target}")
     return EXIT_COMPLETE
@@ -85,13 +86,13 @@ def _listed() -> Table:
 
 def _show(table: Table, form: str, output: Path | None) -> None:
     if form == "table" and output is None:
-        Screen().table(table.columns, table.rows)
-        return
-    text = _as_json(table) if form == "json" else _as_csv(table)
-    if output is None:
-        click.echo(text, nl=False)
+        Screen().table(table.columns, table.rows)  # which knows how wide a terminal is
     else:
-        output.write_text(text, encoding="utf-8")
+        named_files.put(output or STANDARD_OUTPUT, _RENDERERS[form](table))
+
+
+def _as_table(table: Table) -> str:
+    return console.table_text(table.columns, table.rows)
 
 
 def _as_csv(table: Table) -> str:
@@ -110,3 +111,6 @@ def _as_json(table: Table) -> str:
 def _json_value(value: Any) -> Any:
     """JSON has no infinity and no not-a-number: they become the texts ``inf``, ``-inf`` and ``nan``."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+_RENDERERS = {"table": _as_table, "csv": _as_csv, "json": _as_json}

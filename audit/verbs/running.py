@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import shlex
 import sys
 import time
 from dataclasses import dataclass, field, replace
@@ -24,10 +25,8 @@ from audit.reports.summaries.outputs import Outputs
 from audit.reports.summaries.value import AuditSummary
 from audit.reports.summary import Summary
 from audit.storage.store import Store
-from audit.tools import Tools
-from audit.verbs import trust_options
-
-DATABASE = Path("results/audit.duckdb")
+from audit.tools import CELL_SECONDS, Tools
+from audit.verbs.options import DATABASE
 
 _MEANINGS = {
     EXIT_COMPLETE: "The audit is complete",
@@ -51,33 +50,27 @@ class Wishes:
     """Whether a change is a failure."""
     address: str | None = None
     jobs: int | None = None
-    timeout: float = 300.0
+    timeout: float = CELL_SECONDS
     explain: bool = True
     again: bool = False
     """Whether cells are tried that failed too often before."""
     waivers: Path | None = None
     """Accepted changes; nothing for those beside the matrix."""
     outputs: Outputs = field(default_factory=Outputs)
-    require_sandbox: bool = False
-    """Whether a protection that this system lacks is a mistake."""
 
 
 def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedReleases | None = None) -> int:
     """Audit what the matrix stands for, or what is ``asked``; print the summary, return the exit code."""
     began = time.monotonic()
-    if wishes.require_sandbox:
-        trust_options.check(screen, required=True)
     accepted = waivers.beside(file.path, wishes.waivers, today())
     with Store(wishes.database) as store, Workers(wishes.address, wishes.jobs, screen.note) as runner:
         tools = Tools(store=store, runner=runner, reporter=screen, timeout=wishes.timeout, again=wishes.again)
         result = pipeline.audit(file, tools, asked=asked, explained=wishes.explain)
         told = summary.summarise(store, result.run_id)
-        met = _met(file, result, accepted, store)
+        met = met_by(file, result, accepted, store)
         nodes = runner.told()
-    counts = {"dumped": result.dumped, "reused": result.reused, "checked": result.checked}
-    screen.summary(
-        told, **counts, seconds=time.monotonic() - began, program=_program(), database=_database_option(wishes.database)
-    )
+    seconds = time.monotonic() - began
+    screen.summary(told, result.counts, seconds=seconds, program=_program(), database=_database_option(wishes.database))
     for line in ("\nWhich node of the cluster did what:", *(f"  {line}" for line in nodes)) if nodes else ():
         screen.note(line)
     for note in met.notes:
@@ -85,8 +78,6 @@ def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedRele
     code = result.exit_code
     if code == EXIT_COMPLETE and wishes.check and is_alarming(told, met):
         code = EXIT_CHANGED
-    if result.dumped or result.checked:
-        trust_options.check(screen, required=False)
     meaning = _BLIND if result.blind else _EMPTY if result.empty else _MEANINGS[code]
     screen.note(f"\n{meaning} (exit code {code})")
     trouble = meaning if result.exit_code != EXIT_COMPLETE else ""
@@ -100,27 +91,25 @@ def today() -> datetime.date:
     return datetime.datetime.now(datetime.UTC).date()
 
 
-def _met(file: MatrixFile, result: AuditResult, accepted: Waivers, store: Store) -> AuditSummary:
+def met_by(file: MatrixFile, result: AuditResult, accepted: Waivers, store: Store) -> AuditSummary:
     """What changed between neighbours; new is what no earlier run of the matrix met."""
     name = file.matrix.name
-    question = Question(
-        run_id=result.run_id,
-        outputs=file.matrix.outputs,
-        reported=standings.met_before(store, name, result.run_id),
-        waivers=accepted,
-    )
+    before = standings.met_before(store, name, result.run_id)
+    question = Question(run_id=result.run_id, outputs=file.matrix.outputs, reported=before, waivers=accepted)
     met = standings.meet(store, question)
     boundaries = {(each.environment, each.older, each.newer) for each in met.changes}
     return AuditSummary(
         matrix=name,
         exit_code=result.exit_code,
         run_id=result.run_id,
+        empty=result.empty,
         releases=len({row[0] for row in store.query(_RELEASES, [result.run_id]).rows}),
-        dumped=result.dumped,
-        reused=result.reused,
+        dumped=result.counts.dumped,
+        shared=result.counts.shared,
+        reused=result.counts.reused,
         changes=met.changes,
         not_audited=met.not_audited,
-        notes=accepted.notes({*boundaries, *store.nights.reported()}),
+        notes=accepted.notes({*boundaries, *before, *store.nights.reported()}),
     )
 
 
@@ -145,4 +134,4 @@ def _program() -> str:
 
 
 def _database_option(database: Path) -> str:
-    return "" if database == DATABASE else f" --db {database}"
+    return "" if database == DATABASE else f" --db {shlex.quote(str(database))}"

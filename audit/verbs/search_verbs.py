@@ -11,61 +11,48 @@ from packaging.version import Version
 from audit.asked.matrix_file import MatrixFile
 from audit.console import Screen
 from audit.errors import EXIT_COMPLETE, UsageError
-from audit.explanations import adhoc, bisecting, blaming, registries
+from audit.explanations import adhoc, between, bisecting, registries
+from audit.explanations.between import Between, Given
 from audit.explanations.bisecting import Bisection
 from audit.explanations.blaming import Blame
+from audit.explanations.inquiry import Inquiry
 from audit.explanations.resolving import Resolver
 from audit.explanations.session import Inline, Session
 from audit.installing import changelogs, listing
 from audit.planning import releasing
 from audit.planning.releasing import ResolvedReleases
-from audit.reports.summaries import outputs
 from audit.reports.summaries.outputs import Outputs
 from audit.storage.records import BlameRecord
 from audit.storage.store import Store
 from audit.tools import Tools
-from audit.verbs import running, trust_options
-from audit.verbs.running import DATABASE, Wishes
-from audit.verbs.trust_options import allow_source, require_sandbox
-
-_database = click.option(
-    "--db", "database", type=click.Path(path_type=Path, dir_okay=False), default=DATABASE, show_default=True,
-    help="The database; its arrays lie beside it.",
-)  # fmt: skip
-_beside = click.option("--with", "beside", multiple=True, help="What stays the same, such as 'gymnasium==1.3.0'.")
-_python = click.option("--python", help="Python of the releases; default: that of this program.")
-_day = click.option(
-    "--exclude-newer", "day", type=click.DateTime(["%Y-%m-%d"]), help="Resolve as on that evening (UTC)."
-)
-_fresh = click.option("--fresh", is_flag=True, help="Ask the index anew what requirements resolve to.")
-_mjcf = click.option(
-    "--mjcf", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A scene instead of an id."
-)
+from audit.verbs import options, running
+from audit.verbs.running import Wishes
 
 
-@click.command()
+@click.command(short_help="Find the version that brought a change.")
 @click.argument("environment", required=False)
-@click.option("--package", required=True, help="The package whose versions are searched.")
-@click.option("--good", required=True, help="A version that is as it should be.")
-@click.option("--bad", required=True, help="A version that is not.")
-@_beside
-@_mjcf
-@_python
-@_day
-@click.option("--all", "every", is_flag=True, help="Look at every version: also changes that cancel out.")
-@click.option("--prereleases", is_flag=True, help="Whether pre-releases count.")
-@_fresh
-@allow_source
-@require_sandbox
-@_database
+@click.option("--package", required=True, metavar="NAME", help="Search the versions of this package.")
+@click.option("--good", required=True, metavar="VERSION", help="A version that behaves as it should.")
+@click.option("--bad", required=True, metavar="VERSION", help="A version that does not.")
+@options.beside
+@options.mjcf
+@options.python
+@options.exclude_newer
+@click.option("--all", "every", is_flag=True,
+              help="Look at every version, which also finds changes that a later version takes back.")  # fmt: skip
+@click.option("--prereleases", is_flag=True, help="Search pre-releases too.")
+@options.fresh
+@options.timeout
+@options.allow_source
+@options.runs_releases
+@options.database
 def bisect(
     environment: str | None, package: str, good: str, bad: str, beside: tuple[str, ...], mjcf: Path | None,
-    python: str | None, day: datetime.datetime | None, every: bool, prereleases: bool, fresh: bool,
-    allow_source: bool, require_sandbox: bool, database: Path,
+    python: str | None, day: datetime.datetime | None, every: bool, prereleases: bool, fresh: bool, timeout: float,
+    allow_source: bool, database: Path,
 ) -> int:  # fmt: skip
     """Find the version of a package that changed ENVIRONMENT, over the versions that the index has."""
     screen = Screen()
-    trust_options.check(screen, required=require_sandbox)
     row = adhoc.release_row([f"{package}=={good}"], beside, day.date() if day else None)
     file = adhoc.matrix("bisect", [row], [adhoc.environment_row(environment, mjcf)], python, source=allow_source)
     with Store(database) as store:
@@ -76,9 +63,10 @@ def bisect(
                 prereleases=prereleases, source=allow_source,
             )  # fmt: skip
             done(f"{len(versions)} versions of {package}")
-        other = bisecting.moved(listing.expand(file)[0], package, versions[-1])
-        tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=300.0)
-        session = Session(file, tools, resolver, other)
+        older = listing.expand(file)[0]
+        newer = bisecting.moved(older, package, versions[-1])
+        tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=timeout)
+        session = Session(Between(file=file, older=older, newer=newer, baseline=older), tools, resolver)
         search = bisecting.Search(session, package, versions, screen)
         found = search.look_at_all() if every else search.halve()
         address = _change_log(found)
@@ -116,43 +104,38 @@ def _tell_bisection(found: Bisection, address: str, screen: Screen) -> None:
     )
 
 
-@click.command()
+@click.command(short_help="Find the package that brought a change.")
 @click.argument("environment")
 @click.argument("older")
 @click.argument("newer")
-@_beside
-@_python
-@_day
-@_fresh
-@allow_source
-@require_sandbox
-@_database
+@options.matrix
+@options.beside
+@options.python
+@options.exclude_newer
+@options.fresh
+@options.timeout
+@options.allow_source
+@options.runs_releases
+@options.database
 def blame(
-    environment: str, older: str, newer: str, beside: tuple[str, ...], python: str | None,
-    day: datetime.datetime | None, fresh: bool, allow_source: bool, require_sandbox: bool, database: Path,
+    environment: str, older: str, newer: str, matrix: str | None, beside: tuple[str, ...], python: str | None,
+    day: datetime.datetime | None, fresh: bool, timeout: float, allow_source: bool, database: Path,
 ) -> int:  # fmt: skip
     """Find the distribution that changed ENVIRONMENT between OLDER and NEWER.
 
-    Each is the id of a release in the database, or requirements such as 'mujoco==3.1.6'.
+    Each is the id of a release in the database, or requirements such as 'mujoco==3.1.6'. Where an audit has them with
+    ENVIRONMENT, which is its title there, all that the matrix says of it holds.
     """
     screen = Screen()
-    trust_options.check(screen, required=require_sandbox)
+    given = Given(matrix=matrix, beside=beside, python=python, day=day.date() if day else None, source=allow_source)
     with Store(database) as store:
-        named = [adhoc.named(store, text, environment, beside, day.date() if day else None) for text in (older, newer)]
-        file = adhoc.matrix("blame", [each.row for each in named], [{"id": environment}], python, source=allow_source)
-        requests = listing.expand(file)
+        tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=timeout)
         resolver = Resolver(store, fresh=fresh)
-        for request, each in zip(requests, named, strict=True):
-            if each.lock is not None:
-                resolver.give(request, each.lock)
-        ends = resolver.ends(requests)
-        locked = ends[0].lock.digest, ends[1].lock.digest
-        known = store.explanations.blamed(environment, *locked)
-        if known is None or fresh:
-            tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=300.0)
-            found = blaming.blame(Session(file, tools, resolver, requests[1]), requests[1], screen)
+        inquiry = Inquiry(between.ask(store, environment, (older, newer), given), tools, resolver)
+        known = None if fresh else inquiry.known_blame()
+        if known is None:
+            found = inquiry.blame()
             known = found.record
-            store.explanations.put_blame(environment, locked, known)
             _tell_tried(found, screen)
     _tell_blame(known, resolver.as_of, screen)
     return EXIT_COMPLETE
@@ -167,35 +150,39 @@ def _tell_tried(found: Blame, screen: Screen) -> None:
 
 def _tell_blame(known: BlameRecord, as_of: datetime.datetime | None, screen: Screen) -> None:
     when = f" (as installed at {as_of:%Y-%m-%d %H:%M} UTC: --fresh asks the index again)" if as_of is not None else ""
-    screen.note(f"of {known.suspects} distributions that differ, what brings the change{when}:")
+    screen.note(f"of {known.suspects} distributions or edits that differ, what brings the change{when}:")
     for told in known.blamed:
         screen.note(f"  {told}")
 
 
-@click.command()
+@click.command(short_help="Compare two releases without a matrix.")
 @click.argument("older")
 @click.argument("newer")
-@_beside
-@click.option("--env", "identifiers", multiple=True, help="An environment; may be given again. Default: all of both.")
-@_mjcf
-@_python
-@_day
-@click.option("--check", is_flag=True, help="Exit with 1 when something changed or broke.")
-@allow_source
-@require_sandbox
-@_database
-@outputs.options
+@options.beside
+@click.option("--env", "identifiers", multiple=True, metavar="ENV",
+              help="Compare this environment. May be given again. Default: all that both releases have.")  # fmt: skip
+@options.mjcf
+@options.python
+@options.exclude_newer
+@options.check
+@options.address
+@options.jobs
+@options.timeout
+@options.allow_source
+@options.runs_releases
+@options.database
+@options.summaries
 def diff(
     older: str, newer: str, beside: tuple[str, ...], identifiers: tuple[str, ...], mjcf: Path | None,
-    python: str | None, day: datetime.datetime | None, check: bool, allow_source: bool, require_sandbox: bool,
-    database: Path, **summaries: str | None,
+    python: str | None, day: datetime.datetime | None, check: bool, address: str | None, jobs: int | None,
+    timeout: float, allow_source: bool, database: Path, **summaries: Path | None,
 ) -> int:  # fmt: skip
     """Compare two releases without a matrix: OLDER and NEWER are requirements such as 'mujoco==3.1.6'.
 
-    An environment that the newer one calls otherwise is given as --env Reacher-v4=Reacher-v5.
+    If the newer release has another name for an environment, give both: --env Reacher-v4=Reacher-v5.
     """
     wanted = Outputs.of(**summaries)
-    screen = Screen(quiet=wanted.takes_standard_output)
+    screen = Screen(on_standard_error=wanted.takes_standard_output)
     rows = [adhoc.release_row(text.split(), beside, day.date() if day else None) for text in (older, newer)]
     rows = adhoc.told_apart(rows, identifiers)
     environments = [adhoc.environment_row(each, None, rows[1]["id"]) for each in identifiers]
@@ -203,9 +190,11 @@ def diff(
         environments.append(adhoc.environment_row(None, mjcf))
     with Store(database) as store:
         found = environments or registries.shared(rows, python, Tools(
-            store=store, runner=Inline(), reporter=screen, timeout=300.0), source=allow_source)  # fmt: skip
+            store=store, runner=Inline(), reporter=screen, timeout=timeout), source=allow_source)  # fmt: skip
     file = adhoc.matrix(f"{adhoc.DIFF}{rows[0]['id']}-{rows[1]['id']}", rows, found, python, source=allow_source)
-    wishes = Wishes(database=database, check=check, require_sandbox=require_sandbox, outputs=wanted)
+    wishes = Wishes(
+        database=database, check=check, address=address, jobs=jobs, timeout=timeout, outputs=wanted
+    )  # fmt: skip
     return running.run(file, wishes, screen, asked=_resolved(file, screen))
 
 

@@ -1,19 +1,16 @@
-"""Where summaries go: into files, or to standard output. The options of the command line for it."""
+"""Where summaries go: into files, or to standard output."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
-import click
-
-from audit.errors import UsageError
+from audit import named_files
+from audit.errors import AuditError, UsageError
+from audit.named_files import STANDARD_OUTPUT
 from audit.reports.summaries import as_json, junit, markdown
 from audit.reports.summaries.value import AuditSummary
-
-STANDARD_OUTPUT = "-"
 
 RENDERERS: dict[str, Callable[[Sequence[AuditSummary]], str]] = {
     "markdown": markdown.render,
@@ -21,25 +18,23 @@ RENDERERS: dict[str, Callable[[Sequence[AuditSummary]], str]] = {
     "junit": junit.render,
 }
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outputs:
-    """What is wanted in which form, and where: the path of a file, or ``-``."""
+    """What is wanted in which form, and in which file, or on standard output."""
 
-    wanted: tuple[tuple[str, str], ...] = ()
+    wanted: tuple[tuple[str, Path], ...] = ()
 
     @classmethod
-    def of(cls, **places: str | None) -> Outputs:
+    def of(cls, **places: Path | None) -> Outputs:
         """From the values of the options.
 
         Raises:
-            UsageError: where two of them would be mixed on standard output.
+            UsageError: where two of them would be mixed on standard output, or a file cannot be written.
         """
         wanted = tuple((form, place) for form, place in places.items() if place is not None)
         if sum(place == STANDARD_OUTPUT for _, place in wanted) > 1:
-            raise UsageError("only one summary can go to standard output: give the others a file, as in --json=FILE")
+            raise UsageError("only one summary can go to standard output: give the others a file, as in --json FILE")
         return cls(wanted=wanted)
 
     @property
@@ -48,30 +43,18 @@ class Outputs:
         return any(place == STANDARD_OUTPUT for _, place in self.wanted)
 
     def write(self, summaries: Sequence[AuditSummary]) -> None:
-        """Write all of them."""
+        """Write all of them, also where one cannot be written.
+
+        Raises:
+            AuditError: which could not, and why.
+        """
+        troubles = []
         for form, place in self.wanted:
-            text = RENDERERS[form](summaries)
-            if place == STANDARD_OUTPUT:
-                click.echo(text, nl=False)
-                continue
-            path = Path(place)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-
-
-def options(command: Command) -> Command:
-    """Give a verb the options ``--markdown``, ``--json`` and ``--junit``."""
-    for form, what in (("junit", "JUnit XML"), ("json", "JSON"), ("markdown", "Markdown")):
-        command = click.option(
-            f"--{form}", form, is_flag=False, flag_value=STANDARD_OUTPUT, metavar="[FILE]", callback=_not_a_matrix,
-            help=f"A summary as {what}: into a file (--{form}=FILE), else to standard output.",
-        )(command)  # fmt: skip
-    return command
-
-
-def _not_a_matrix(_: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Refuse to overwrite a matrix: ``--json mujoco.yaml`` would take it for the file to write."""
-    if value is not None and Path(value).suffix in (".yaml", ".yml"):
-        raise UsageError(f"--{option.name} {value} would write the summary into {value}: put --{option.name} last, or "
-                         f"write --{option.name}=FILE")  # fmt: skip
-    return value
+            try:
+                named_files.put(place, RENDERERS[form](summaries))
+            except OSError as error:
+                troubles.append(f"the summary --{form} {place} could not be written: {error.strerror}")
+            except UsageError as error:
+                troubles.append(f"the summary --{form} {error}")
+        if troubles:
+            raise AuditError("; ".join(troubles))

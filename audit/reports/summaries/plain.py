@@ -12,8 +12,8 @@ LISTED = 20
 """Lines of a kind before the rest is only counted."""
 
 
-def lines(summary: AuditSummary) -> list[str]:
-    """Everything, what is urgent first."""
+def lines(summary: AuditSummary, notes: int = LISTED) -> list[str]:
+    """Everything, what is urgent first; of notes the first few."""
     told = [f"{summary.title}: {summary.headline}"]
     told += _section("new releases", summary.news)
     told += _section("new changes", map(change, summary.of("new")))
@@ -21,15 +21,15 @@ def lines(summary: AuditSummary) -> list[str]:
     told += _section(
         "could not be audited", (f"{each.subject}: {each.status}: {each.reason}" for each in summary.not_audited)
     )
-    told += _section("notes", map(note, summary.notes))
+    told += _section("notes", map(note, summary.notes), notes)
     if summary.night and (known := summary.of("known")):
         told.append(f"{counted(len(known), 'change')} known already: in the view night_changes")
     return [readable(line) for line in told]
 
 
 def text(summary: AuditSummary) -> str:
-    """All lines as one text."""
-    return "\n".join(lines(summary))
+    """All lines as one text, with all notes: the next night looks up in it what was told."""
+    return "\n".join(lines(summary, len(summary.notes)))
 
 
 def change(each: NightChange) -> str:
@@ -42,8 +42,8 @@ def note(text: str) -> str:
     return readable(" ".join(text.split()))
 
 
-def _section(title: str, items: Iterable[str]) -> list[str]:
+def _section(title: str, items: Iterable[str], most: int = LISTED) -> list[str]:
     listed = list(items)
-    shown = [f"  {' '.join(item.split())}" for item in listed[:LISTED]]
-    more = [f"  and {len(listed) - LISTED} more"] if len(listed) > LISTED else []
+    shown = [f"  {' '.join(item.split())}" for item in listed[:most]]
+    more = [f"  and {len(listed) - most} more"] if len(listed) > most else []
     return [f"{title}:", *shown, *more] if listed else []

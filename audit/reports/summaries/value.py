@@ -28,9 +28,12 @@ class AuditSummary:
     first: bool = False
     """Whether it is the first night, which only records."""
     run_id: str | None = None
+    empty: bool = False
+    """Whether nothing at all could be audited, so that nothing can be said of changes."""
     news: tuple[str, ...] = ()
     releases: int = 0
     dumped: int = 0
+    shared: int = 0
     reused: int = 0
     changes: tuple[NightChange, ...] = ()
     not_audited: tuple[NotAudited, ...] = ()
@@ -60,14 +63,15 @@ class AuditSummary:
     @property
     def headline(self) -> str:
         """One sentence, or two."""
-        if self.trouble and not self.run_id:
+        if self.trouble and (self.empty or not self.run_id):
             return self.trouble
         return self._found + (f". {self.trouble}" if self.trouble else "")
 
     @property
     def _found(self) -> str:
         if self.first:
-            return f"The first night: {self.releases} releases are recorded as they are, without alarm"
+            recorded = "is recorded as it is" if self.releases == 1 else "are recorded as they are"
+            return f"The first night: {counted(self.releases, 'release')} {recorded}, without alarm"
         if self.night and not self.run_id:
             return "Nothing new"
         new, waived, known = (len(self.of(standing)) for standing in ("new", "waived", "known"))
