@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from audit.dumps.counts import DumpCounts
+from audit.errors import AuditError
 from audit.failures import printable, readable
 from audit.reports.summary import Group, PairLine, Summary
 
@@ -56,12 +58,22 @@ _LISTED = 12
 """Lines of a kind that the summary prints before it refers to the store."""
 
 
+class _Output(Console):
+    """Where results go. Nobody may read them to their end, as in ``release-audit run … | head``."""
+
+    def on_broken_pipe(self) -> None:
+        """Stop with a sentence; rich would end the program with 1, which here means that something changed."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+        raise AuditError("nobody reads any more what is printed; what was dumped is stored, the same command continues")
+
+
 class Screen:
     """A terminal, or a log when there is none: progress bars there, one line an item here."""
 
     def __init__(self, *, on_standard_error: bool = False) -> None:
         """All that people read goes to standard error where a machine reads standard output."""
-        self._out = Console(highlight=False, stderr=on_standard_error)
+        self._out = _Output(highlight=False, stderr=on_standard_error)
         self._err = Console(stderr=True, highlight=False)
 
     @contextmanager

@@ -81,11 +81,14 @@ def _arrays(scene: Scene, suffix: str) -> list[Path]:
 @pytest.mark.parametrize("suffix", [".npy", ".stimulus.npz", ".bank.npz"])
 def test_files_that_are_gone(scene: Scene, suffix: str) -> None:
     scene.made_good()
+    before = scene.stored()
     for path in _arrays(scene, suffix):
         path.unlink()
     again = scene.run()
     assert again.code == 0, again.stdout + again.stderr
     assert scene.result() == scene.undisturbed
+    assert before
+    assert before.items() <= scene.stored().items()
 
 
 @pytest.mark.parametrize("left", [0, 40, -40])
@@ -93,6 +96,7 @@ def test_files_that_are_gone(scene: Scene, suffix: str) -> None:
 def test_files_that_were_cut_short(scene: Scene, suffix: str, left: int) -> None:
     """As a machine leaves them that lost its power: empty, or with so many of their bytes. They are made anew."""
     scene.made_good()
+    before = scene.stored()
     whole = {path: path.read_bytes() for path in _arrays(scene, suffix)}
     for path, content in whole.items():
         path.write_bytes(content[:left])
@@ -102,6 +106,8 @@ def test_files_that_were_cut_short(scene: Scene, suffix: str, left: int) -> None
     assert again.code == 0, again.stdout + again.stderr
     assert scene.result() == scene.undisturbed
     assert {path: path.read_bytes() for path in whole} == whole
+    assert before
+    assert before.items() <= scene.stored().items()
 
 
 def test_arrays_that_were_cut_short(scene: Scene) -> None:
