@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from audit.cluster import outfitting
+from audit.cluster import descendants, outfitting
 from audit.cluster.placement import Node
 from audit.failures import readable
 
@@ -176,10 +176,18 @@ class Crew:
         self.ray.kill(hand.actor)
 
     def end(self) -> None:
-        """End all actors, and Ray."""
+        """End all actors, and Ray; of a local one also what it leaves where its head or its raylet was lost."""
         for actor in self._actors:
             self.ray.kill(actor)
+        parts = self._parts_of_ray() if self._here is not None else set()
         self.ray.shutdown()
+        descendants.end(parts)
+
+    def _parts_of_ray(self) -> set[int]:
+        """Processes of a local Ray, and those that they have started."""
+        started = self.ray._private.worker._global_node.all_processes.values()
+        own = {each.process.pid for kind in started for each in kind}
+        return own.union(*(descendants.below(each) for each in own))
 
     def lacking(self, machine: str) -> str:
         """Why there is no node for a job that wants this class of machines."""

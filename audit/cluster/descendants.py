@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 
 _ROUNDS = 20
@@ -18,11 +19,16 @@ def end_all() -> None:
     """Kill everything below this process; where there is no ``/proc`` nothing is known of it and nothing done."""
     for _ in range(_ROUNDS):
         found = below(os.getpid())
-        for process in found:
-            with contextlib.suppress(OSError):
-                os.kill(process, signal.SIGKILL)
+        end(found)
         if not found:
             return
+
+
+def end(processes: Iterable[int]) -> None:
+    """Kill those that are still there."""
+    for process in processes:
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGKILL)
 
 
 def below(process: int) -> set[int]:
