@@ -124,7 +124,7 @@ def test_names_that_two_audits_use_for_different_things_are_not_guessed_at(audit
 
 def test_scripts_of_two_audits_with_the_same_names_lie_apart(audits: Audits) -> None:
     for matrix, shows in (("maths", "tinymath"), ("chain", "tinychain")):
-        finished = audits("explain", "--json", "--no-blame", "--matrix", matrix, "Light", "between", "after")
+        finished = audits("explain", "--json", "-", "--no-blame", "--matrix", matrix, "Light", "between", "after")
         script = Path(json.loads(finished.stdout)["reproducer"])
         case = json.loads((script.parent / "case.json").read_text(encoding="utf-8"))
         assert case["environment"]["arguments"] == {"shows": shows}

@@ -41,12 +41,14 @@ class Database:
             raise UsageError(f"there is no database at {path} yet: run an audit first, or give another with --db")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
-            self._connection.execute("SET enable_progress_bar = false")  # it would stand in the midst of an answer
+            with _interruptions_passed_on():
+                self._connection = duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
+                self._connection.execute("SET enable_progress_bar = false")  # it would stand in the midst of an answer
         except (duckdb.Error, OSError) as error:
             raise _unusable(path, error, read_only=read_only) from None
         try:
-            migrating.migrate(self._connection, path, read_only=read_only)
+            with _interruptions_passed_on():
+                migrating.migrate(self._connection, path, read_only=read_only)
         except duckdb.Error as error:
             with suppress(duckdb.Error):
                 self._connection.close()
@@ -58,16 +60,18 @@ class Database:
     def close(self) -> None:
         """Write what is left to be written, and let others open it."""
         try:
-            self._connection.close()
+            with _interruptions_passed_on():
+                self._connection.close()
         except duckdb.Error as error:
             raise _unusable(self.path, error) from None
 
     def query(self, sql: str, parameters: Parameters = ()) -> Table:
         """Run one query."""
         try:
-            answer = self._run(sql, _given(parameters))
-            columns = tuple(each[0] for each in answer.description or ()) if answer is not None else ()
-            return Table(columns=columns, rows=tuple(answer.fetchall()) if columns else ())
+            with _interruptions_passed_on():
+                answer = self._connection.execute(sql, _given(parameters))
+                columns = tuple(each[0] for each in answer.description or ()) if answer is not None else ()
+                return Table(columns=columns, rows=tuple(answer.fetchall()) if columns else ())
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {_first_lines(error)}") from None
 
@@ -83,23 +87,26 @@ class Database:
     def transaction(self) -> Iterator[None]:
         """All of what is done within, or nothing."""
         try:
-            self._connection.begin()
-            try:
-                yield
-            except BaseException:
-                self._connection.rollback()
-                raise
-            self._connection.commit()
+            with _interruptions_passed_on():
+                self._connection.begin()
+                try:
+                    yield
+                except BaseException:
+                    self._connection.rollback()
+                    raise
+                self._connection.commit()
         except duckdb.Error as error:
             raise _unusable(self.path, error) from error
 
     def execute(self, sql: str, parameters: Sequence[Any]) -> None:
         """Run SQL that has no answer."""
-        self._run(sql, list(parameters))
+        with _interruptions_passed_on():
+            self._connection.execute(sql, list(parameters))
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The answer to SQL of this program's own: an error in it is a bug."""
-        return self._run(sql, list(parameters)).fetchall()
+        with _interruptions_passed_on():
+            return self._connection.execute(sql, list(parameters)).fetchall()
 
     def insert_records(self, table: str, run_id: str, records: Sequence[Any]) -> None:
         """Insert rows of a run, with the names of their fields as columns."""
@@ -128,10 +135,6 @@ class Database:
         for start in range(0, len(rows), ROWS_AT_ONCE):
             by_column = [list(values) for values in zip(*rows[start : start + ROWS_AT_ONCE], strict=True)]
             self.execute(f"{verb} INTO internal.{table} ({', '.join(columns)}) SELECT {unnested}", by_column)
-
-    def _run(self, sql: str, parameters: list[Any] | dict[str, Any]) -> duckdb.DuckDBPyConnection:
-        with _interruptions_passed_on():
-            return self._connection.execute(sql, parameters)
 
 
 @contextmanager
