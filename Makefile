@@ -11,7 +11,7 @@ RUN := $(VENV)/bin/release-audit
 # Tests mostly wait for programs that they started. A file stays on one worker: its tests share an audit.
 PYTEST := $(VENV)/bin/pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # Those of the fault suite wait nearly all the time, for what hangs, is killed or starts Ray.
-PYTEST_FAULTS := $(VENV)/bin/pytest --numprocesses 4 --dist loadgroup
+PYTEST_FAULTS := $(VENV)/bin/pytest --numprocesses 4
 
 .DEFAULT_GOAL := help
 .PHONY: help audit plan query explain reproduce report doctor test test-faults soak browser lint bench bench-scale cluster-demo fuzz \
@@ -41,7 +41,7 @@ reproduce: $(READY)  ## Measure the paper's figures again: NAMES="faults drift",
 doctor: $(READY)  ## Check Python, uv, the index, the disk, the CPU
 	@$(RUN) doctor
 
-test: $(READY) lint browser  ## Check style and types, then run every test
+test: $(READY) lint browser  ## Check style and types, then run the tests; of the fault suite only its core
 	@$(PYTEST) $(ARGS)
 
 browser:  ## Install Chromium for the tests, where it is missing and apt-get may do so
@@ -71,7 +71,7 @@ bench: $(READY)  ## Measure against the obvious harness and a bare loop
 bench-scale: $(READY)  ## Measure how planning, storing and comparing grow up to 10,000 releases
 	@$(VENV)/bin/python -m bench.scale $(ARGS)
 
-fuzz: $(READY)  ## Fuzz the readers of matrices and answers: SECONDS=600 for each
+fuzz: $(READY)  ## Fuzz the readers of matrices, laws and answers: SECONDS=600 for each
 	@$(VENV)/bin/python -m tests.fuzz --seconds $(or $(SECONDS),600) $(ARGS)
 
 cluster-demo: $(READY)  ## Audit on a cluster of three nodes, started on this machine for it: MATRIX=...

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+
+MOST_TOLD = 20
+"""Entries that are told by their place; of more, as of an image, only the number."""
 
 
 def told(older: Array, newer: Array) -> str:
@@ -23,14 +28,14 @@ def told(older: Array, newer: Array) -> str:
     places = _matched(older, newer)
     lost = [place for place in range(older.shape[1]) if place not in places]
     new = sorted(set(range(newer.shape[1])) - set(places.values()))
-    moved = {old: place for old, place in places.items() if place - old != _shift(old, lost, new)}
     parts = []
     if lost:
         parts.append(f"lost {_entries(lost)}{_constant(older[:, lost])}")
     if new:
         parts.append(f"gained {_entries(new)}{_constant(newer[:, new])}")
+    moved = [old for old, place in places.items() if place != old]
     if moved and not lost and not new:
-        parts.append(f"{_entries(list(moved))} are at {', '.join(map(str, moved.values()))}")
+        parts.append(f"{_entries(moved)} are at {_listed([places[old] for old in moved])}")
     return "; ".join(parts)
 
 
@@ -46,16 +51,27 @@ def _matched(older: Array, newer: Array) -> dict[int, int]:
     """Each older entry with the newer one of the same values, not taken yet, that is nearest to its own place."""
     if len(older) != len(newer):
         return {}
-    free: dict[bytes, list[int]] = {}
+    free: dict[bytes, _Free] = {}
     for place, values in enumerate(_columns(newer)):
-        free.setdefault(values, []).append(place)
-    found: dict[int, int] = {}
-    for place, values in enumerate(_columns(older)):
-        alike = free.get(values)
-        if alike:
-            found[place] = min(alike, key=lambda other, place=place: abs(other - place))  # type: ignore[misc]
-            alike.remove(found[place])
-    return found
+        free.setdefault(values, _Free()).after.append(place)
+    found = ((place, free[values].nearest(place)) for place, values in enumerate(_columns(older)) if values in free)
+    return {place: taken for place, taken in found if taken is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Free:
+    """Places of equal columns that are not taken yet, for places that are asked about in ascending order."""
+
+    before: list[int] = field(default_factory=list)
+    after: deque[int] = field(default_factory=deque)
+
+    def nearest(self, place: int) -> int | None:
+        """Take the nearest one, of two as near the first."""
+        while self.after and self.after[0] < place:
+            self.before.append(self.after.popleft())
+        if self.before and (not self.after or place - self.before[-1] <= self.after[0] - place):
+            return self.before.pop()
+        return self.after.popleft() if self.after else None
 
 
 def _columns(array: Array) -> list[bytes]:
@@ -65,12 +81,13 @@ def _columns(array: Array) -> list[bytes]:
     return [column.tobytes() for column in np.ascontiguousarray(values)]
 
 
-def _shift(place: int, lost: list[int], new: list[int]) -> int:
-    return sum(each <= place for each in new) - sum(each < place for each in lost)
-
-
 def _entries(places: list[int]) -> str:
-    return f"{'entry' if len(places) == 1 else 'entries'} {', '.join(map(str, places))}"
+    return f"{'entry' if len(places) == 1 else 'entries'} {_listed(places)}"
+
+
+def _listed(places: list[int]) -> str:
+    more = f" and {len(places) - MOST_TOLD} more" if len(places) > MOST_TOLD else ""
+    return f"{', '.join(map(str, places[:MOST_TOLD]))}{more}"
 
 
 def _constant(values: Array) -> str:

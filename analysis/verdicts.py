@@ -40,6 +40,18 @@ class Verdict(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
+SIGNS = {
+    Verdict.IDENTICAL: "=",
+    Verdict.ROUNDING: "≈",
+    Verdict.AMPLIFIED: "~",
+    Verdict.CHANGED: "✗",
+    Verdict.NONDETERMINISTIC: "!",
+    Verdict.INCOMPARABLE: "?",
+    Verdict.UNAVAILABLE: "·",
+}
+"""Of verdicts, on a terminal and on the page."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What was measured of one output of two releases."""

@@ -66,7 +66,7 @@ def commands() -> None:
 @options.timeout
 @options.explain
 @click.option("--again", is_flag=True,
-              help="Run a release again on an environment where it failed in several earlier runs.")  # fmt: skip
+              help="Run a release again where it raised, or failed in several earlier runs.")  # fmt: skip
 @options.waivers
 @options.runs_releases
 @options.summaries
@@ -169,7 +169,7 @@ def reproduce(names: tuple[str, ...], database: Path, jobs: int | None, timeout:
 
     Exits with 1 if a figure that should be exact disagrees.
     """
-    from audit import reproducing  # brings SymPy and SciPy, which nothing else on this command line needs
+    from audit import reproducing  # brings SymPy and SciPy, which few verbs need
 
     began = time.monotonic()
     screen = Screen()
@@ -223,7 +223,7 @@ def main() -> NoReturn:
                 signal.signal(number, _interrupt)
         code = commands.main(prog_name=PROGRAM, standalone_mode=False)
     except (KeyboardInterrupt, click.exceptions.Abort) as interruption:
-        _leave_at_once(screen, str(interruption))
+        _interrupted(screen, str(interruption))
     except SystemExit as leaving:  # of click, where a shell asks it for completions
         code = _left_with(leaving, screen)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -233,11 +233,9 @@ def main() -> NoReturn:
         screen.error(f"release-audit: {error.format_message()} `release-audit --help` tells more")
         code = EXIT_USAGE
     except AuditError as error:
-        screen.error(f"release-audit: {error}")
-        code = error.exit_code
+        _leave_at_once(screen, str(error), error.exit_code)
     except OSError as error:
-        screen.error(f"release-audit: {_said(error)}; what was stored before is kept")
-        code = EXIT_INCOMPLETE
+        _leave_at_once(screen, f"{_said(error)}; what was stored before is kept", EXIT_INCOMPLETE)
     except Exception:
         traceback.print_exc()  # a bug; Python would end with 1, which says that something changed
         code = EXIT_INCOMPLETE
@@ -263,15 +261,19 @@ def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _leave_at_once(screen: Screen, told: str) -> NoReturn:
-    """End without waiting for threads; everything that they started is ended here."""
+def _interrupted(screen: Screen, told: str) -> NoReturn:
     for number in _INTERRUPTIONS:
         signal.signal(number, signal.SIG_IGN)  # once is enough
+    told = told or "what was dumped is stored, the same command continues from there"
+    _leave_at_once(screen, f"interrupted; {told}", EXIT_INTERRUPTED)
+
+
+def _leave_at_once(screen: Screen, told: str, code: int) -> NoReturn:
+    """End without waiting for threads, which may still be starting Ray; everything that they started is ended here."""
     uv.stop()
     descendants.end_all()
-    told = told or "what was dumped is stored, the same command continues from there"
-    screen.error(f"release-audit: interrupted; {told}")
-    guard.tell(EXIT_INTERRUPTED)
+    screen.error(f"release-audit: {told}")
+    guard.tell(code)
     with contextlib.suppress(OSError):
         sys.stdout.flush()
-    os._exit(EXIT_INTERRUPTED)
+    os._exit(code)

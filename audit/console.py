@@ -24,6 +24,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from analysis.verdicts import SIGNS, Verdict
 from audit.dumps.counts import DumpCounts
 from audit.errors import AuditError
 from audit.failures import printable, readable
@@ -32,16 +33,19 @@ from audit.reports.summary import Group, PairLine, Summary
 if TYPE_CHECKING:
     from audit.reproducing import Reproduced  # it brings SymPy and SciPy, which take a second to import
 
-VERDICTS = {
-    "identical": ("=", "green", "the same bits"),
-    "rounding": ("≈", "cyan", "apart by no more than one last place of the input can do, at every forced step"),
-    "amplified": ("~", "yellow", "rounding at every forced step, which the dynamics then amplified"),
-    "changed": ("✗", "bold red", "beyond the yardstick after a state that both were handed, or another reset or space"),
-    "nondeterministic": ("!", "magenta", "a release does not reproduce itself"),
-    "incomparable": ("?", "magenta", "the two did not start from the same state"),
-    "unavailable": ("·", "dim", "one of the two does not have it, or cannot run it"),
+_VERDICTS = {
+    Verdict.IDENTICAL: ("green", "the same bits"),
+    Verdict.ROUNDING: ("cyan", "apart by no more than one last place of the input can do, at every forced step"),
+    Verdict.AMPLIFIED: ("yellow", "rounding at every forced step, which the dynamics then amplified"),
+    Verdict.CHANGED: (
+        "bold red",
+        "beyond the yardstick after a state that both were handed, or another reset or space",
+    ),
+    Verdict.NONDETERMINISTIC: ("magenta", "a release does not reproduce itself"),
+    Verdict.INCOMPARABLE: ("magenta", "the two did not start from the same state"),
+    Verdict.UNAVAILABLE: ("dim", "one of the two does not have it, or cannot run it"),
 }
-"""Verdict: sign, style, meaning."""
+"""Verdict: style, meaning."""
 
 _AGREEMENT = {
     (True, True): "=",
@@ -132,10 +136,10 @@ class Screen:
         self._out.print()
         for group in summary.groups:
             self._verdicts(summary, group)
-        signs = [verdict for verdict in VERDICTS if summary.counts.get(verdict)]
+        signs = [verdict for verdict in _VERDICTS if summary.counts.get(verdict)]
         for verdict in signs:
-            sign, style, meaning = VERDICTS[verdict]
-            self._out.print(Text.assemble((f"  {sign} {verdict}", style), f": {meaning}"), soft_wrap=True)
+            style, meaning = _VERDICTS[verdict]
+            self._out.print(Text.assemble((f"  {SIGNS[verdict]} {verdict}", style), f": {meaning}"), soft_wrap=True)
         self._changes(summary, f"{program} explain{database}")
         self._unexplained(summary)
         self._missing(summary)
@@ -184,8 +188,9 @@ class Screen:
             for number, _ in enumerate(block, start + 1):
                 table.add_column(str(number), justify="right", width=_COLUMN_WIDTH - 1)
             for environment in group.environments:
-                signs = (VERDICTS[summary.verdict(environment, boundary)] for boundary in block)
-                table.add_row(Text(environment), *(Text(sign, style) for sign, style, _ in signs))
+                verdicts = [Verdict(summary.verdict(environment, boundary)) for boundary in block]
+                signs = (Text(SIGNS[verdict], _VERDICTS[verdict][0]) for verdict in verdicts)
+                table.add_row(Text(environment), *signs)
             self._out.print(table)
             for number, (older, newer) in enumerate(block, start + 1):
                 self._out.print(Text(f"  {number:>3}  {older} → {newer}", "dim"), soft_wrap=True)

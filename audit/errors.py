@@ -49,6 +49,10 @@ class StoreError(AuditError):
     """The database cannot be used: another version, in use, damaged, or the disk is full."""
 
 
+class DamagedStore(StoreError):
+    """A file that DuckDB cannot read as a database."""
+
+
 class IndexUnreachable(AuditError):
     """The package index did not answer."""
 

@@ -5,19 +5,59 @@ from __future__ import annotations
 import re
 import signal
 from dataclasses import dataclass
+from enum import StrEnum
 
-INFRASTRUCTURE = frozenset({"unreachable", "disk-full", "worker-lost", "no-python", "no-sandbox"})
-"""Statuses that say nothing about the package. An audit that has one of these is not complete."""
 
-BREAKAGE = frozenset({"raised", "crashed", "timeout", "damaged"})
-"""Statuses of a cell that its release has, but cannot run. Where an older release can, that is as bad as a change."""
+class Status(StrEnum):
+    """What became of a release or a cell, in one word. Each but the first two is told with a reason."""
+
+    READY = "ready"
+    """Of a release: it is installed."""
+    OK = "ok"
+    """Of a cell: it is dumped."""
+
+    UNREACHABLE = "unreachable"
+    DISK_FULL = "disk-full"
+    WORKER_LOST = "worker-lost"
+    NO_PYTHON = "no-python"
+    NO_SANDBOX = "no-sandbox"
+
+    UNRESOLVED = "unresolved"
+    UNBUILT = "unbuilt"
+
+    UNAVAILABLE = "unavailable"
+    INCOMPARABLE = "incomparable"
+    NONDETERMINISTIC = "nondeterministic"
+    UNDRAWABLE = "undrawable"
+    UNHELD = "unheld"
+
+    RAISED = "raised"
+    """The release's own code raised an exception, as it will again."""
+    CRASHED = "crashed"
+    TIMEOUT = "timeout"
+    DAMAGED = "damaged"
+
+
+INFRASTRUCTURE = frozenset(
+    {Status.UNREACHABLE, Status.DISK_FULL, Status.WORKER_LOST, Status.NO_PYTHON, Status.NO_SANDBOX}
+)
+"""They say nothing about the package. An audit that has one of these is not complete."""
+
+BREAKAGE = frozenset({Status.RAISED, Status.CRASHED, Status.TIMEOUT, Status.DAMAGED})
+"""Those of a cell that its release has, but cannot run. Where an older release can, that is as bad as a change."""
 
 _CONTROL = re.compile(
     r"\x1b\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)"  # titles, links, what goes to the clipboard
     r"|\x1b\[[0-9;?]*[ -/]*[@-~]"  # cursor and colour
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-    r"|[\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"  # what turns the direction of reading
+    r"|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"  # what turns the direction of reading
 )
+
+_COMMAND = re.compile(r"^[^\S\n]*:(?=:)|##(?=\w*\[)", re.MULTILINE)
+"""What services that run jobs obey in a log: ``::error::`` where a line begins, ``##[…`` and the like anywhere."""
+
+_UNSEEN = "\u200b"
+"""A space without a width."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +67,8 @@ class Failure:
     subject: str
     """A release's id, or a cell's identifier ``release/environment``."""
     stage: str
-    """``resolve``, ``build``, ``probe`` or ``dump``."""
-    status: str
+    """``resolve``, ``build``, ``draw`` or ``laws``, or what a dumper was asked to do, such as ``probe`` or ``dump``."""
+    status: Status
     reason: str
     exit_code: int | None = None
     signal: int | None = None
@@ -42,8 +82,8 @@ class Failure:
 
 
 def readable(text: str, limit: int = 4000) -> str:
-    """The end of a text that some package wrote, without what could move a terminal's cursor or colour."""
-    return printable(text)[-limit:]
+    """The end of a text that some package wrote, without what a terminal or a log would obey."""
+    return _disarmed(_CONTROL.sub("", text)[-limit:])
 
 
 def signal_name(number: int) -> str:
@@ -55,5 +95,10 @@ def signal_name(number: int) -> str:
 
 
 def printable(text: str) -> str:
-    """A text without what a terminal would obey."""
-    return _CONTROL.sub("", text)
+    """A text without what a terminal or a log would obey."""
+    return _disarmed(_CONTROL.sub("", text))
+
+
+def _disarmed(text: str) -> str:
+    """The same to the eye. Where a text is cut, a line may begin that did not before: first cut, then this."""
+    return _COMMAND.sub(rf"\g<0>{_UNSEEN}", text)

@@ -8,6 +8,7 @@ import fcntl
 import os
 import secrets
 import shutil
+import stat
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,6 +52,29 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+class NotPlain(OSError):
+    """What should be a file is something else, or larger than it may be."""
+
+
+def read_plain(path: Path, largest: int) -> bytes:
+    """Read a file that code under audit may have written, and only a file: a link leads elsewhere, a pipe never ends.
+
+    Raises:
+        NotPlain: where it is anything else but a link, or larger than ``largest`` bytes.
+        BlockingIOError: where somebody holds a lease on it, and would have to be waited for.
+        OSError: where it is a link, or cannot be read.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > largest:  # before Python opens it, and refuses a folder
+            raise NotPlain(errno.EINVAL, f"it is larger than {largest} bytes, or not a file", str(path))
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(found.st_size)  # what is appended meanwhile is none of it
+    finally:
+        os.close(handle)
 
 
 @contextmanager

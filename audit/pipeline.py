@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from analysis.verdicts import Verdict
 from audit import run_rows
 from audit.asked import attachments
 from audit.asked.matrix_file import MatrixFile
@@ -28,6 +29,7 @@ from audit.dumps.counts import DumpCounts
 from audit.dumps.dumping import Dumped
 from audit.errors import EXIT_COMPLETE, EXIT_INCOMPLETE
 from audit.explanations import explaining, showing, telling
+from audit.explanations.explaining import Explanation
 from audit.failures import Failure
 from audit.planning import assigning, banks, drawing, plan, probing, releasing
 from audit.planning.drawing import Stimuli
@@ -114,8 +116,9 @@ def audit(
         tools.runner.finish()
     result = finish(planned, recorded, judged, tools.store)
     if explained:
-        explain(planned, tools)
+        lost = explain(planned, tools)
         tools.runner.finish()
+        result = amend(result, lost, tools.store)
     return result
 
 
@@ -144,7 +147,8 @@ def record(planned: Planned, tools: Tools) -> Recorded:
     baselines = controls.baselines(planned.cells, drawn)
     dumps = dumping.dump([*recordings, *controls.recordings(baselines, drawn)], layouts.unbuilt, tools)
     undrawable = run_rows.undrawable(planned.cells, planned.stimuli)
-    failures = (*planned.releases.unresolved, *layouts.failures, *undrawable, *dumps.failures)
+    asked = (*layouts.failures, *planned.stimuli.failures)
+    failures = (*planned.releases.unresolved, *asked, *undrawable, *dumps.failures)
     return Recorded(
         own=frozenset(each.identifier for each in recordings),
         baselines=baselines,
@@ -171,7 +175,7 @@ def finish(planned: Planned, recorded: Recorded, judged: Judged, store: Store) -
     result = AuditResult(
         run_id=planned.run.run_id,
         counts=DumpCounts.of(audited, checked),
-        failures=(*recorded.failures, *judged.failures),
+        failures=_once_each((*recorded.failures, *judged.failures)),
         blind=tuple(title for title, control in judged.held.items() if control.blind),
         empty=all(row.behaviour is None for row in recorded.rows),
     )
@@ -186,6 +190,11 @@ def finish(planned: Planned, recorded: Recorded, judged: Judged, store: Store) -
     return result
 
 
+def _once_each(failures: Sequence[Failure]) -> tuple[Failure, ...]:
+    """What fails in one stage may fail in a later one for the same reason, as a build does: it is told once."""
+    return tuple({(each.subject, each.stage): each for each in reversed(failures)}.values())[::-1]
+
+
 def own_laws(file: MatrixFile) -> tuple[ReferenceFile, ...]:
     """The reference sets that a matrix brings, read before any work, so that mistakes in them are told at once."""
     if not file.matrix.laws:
@@ -195,8 +204,11 @@ def own_laws(file: MatrixFile) -> tuple[ReferenceFile, ...]:
     return reference_file.of_a_matrix([file.path.parent / name for name in file.matrix.laws])
 
 
-def explain(planned: Planned, tools: Tools) -> None:
-    """Changed neighbours to the stage in which they part, the constants that differ, and a script that shows it."""
+def explain(planned: Planned, tools: Tools) -> tuple[Failure, ...]:
+    """Changed neighbours to the stage in which they part, the constants that differ, and a script that shows it.
+
+    Returned is what the machine left unanswered.
+    """
     of = {cell.identifier: cell for cell in planned.cells}
     run, drawn, store = planned.run, planned.stimuli.drawn, tools.store
     found = {}
@@ -209,15 +221,29 @@ def explain(planned: Planned, tools: Tools) -> None:
         explaining.pair(store, *ends, (stored.older_behaviour, stored.newer_behaviour), stored.beyond)
         for ends, stored in found.values()
     ]
-    for explanation in explaining.explain(pairs, tools):
+
+    def show(explanation: Explanation) -> None:
         ends, stored = found[explanation.record.older_behaviour, explanation.record.newer_behaviour]
         kind = drawn[explanation.record.environment].known.layout.kind
         showing.reproduce(store, ends, stored, kind, explanation.lines)
 
+    return explaining.explain(pairs, tools, show)
+
+
+def amend(result: AuditResult, lost: Sequence[Failure], store: Store) -> AuditResult:
+    """The result with what the machine left unanswered since the run was recorded, which is then not complete."""
+    there = {(each.subject, each.stage) for each in result.failures}
+    new = {(each.subject, each.stage): each for each in lost if (each.subject, each.stage) not in there}
+    if not new:
+        return result
+    amended = replace(result, failures=(*result.failures, *new.values()))
+    store.amend_run(result.run_id, amended.exit_code, list(new.values()))
+    return amended
+
 
 def hold_against_laws(own: Sequence[ReferenceFile], planned: Planned, judged: Judged, tools: Tools) -> Judged:
     """Changed behaviours to laws that broke and constants that broke them, where the environment has laws."""
-    if "changed" not in tools.store.comparisons.verdicts(planned.run.reads).values():
+    if Verdict.CHANGED not in tools.store.comparisons.verdicts(planned.run.reads).values():
         return judged
     from audit.laws import diagnosing, reference_file  # they bring SymPy and SciPy: only where something changed
 

@@ -7,6 +7,7 @@ import platform
 import socket
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from audit import __version__, machine
 from audit.asked import releases
@@ -16,7 +17,7 @@ from audit.asked.releases import ReleaseRequest
 from audit.comparisons import comparing
 from audit.comparisons.controls import Control
 from audit.dumps.dumping import Dumped
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.installing import uv
 from audit.installing.locks import Release
 from audit.planning.drawing import Drawn, Stimuli
@@ -63,7 +64,7 @@ def release_rows(
                 requires=request.text,
                 python=release.interpreter.version if release else request.python,
                 lock_digest=release.lock.digest if release else None,
-                status=failure.status if failure else "ready",
+                status=failure.status if failure else Status.READY,
                 reason=failure.reason if failure else "",
             )
         )
@@ -73,12 +74,7 @@ def release_rows(
 def undrawable(cells: Sequence[Cell], stimuli: Stimuli) -> list[Failure]:
     """The cells whose environment has no stimulus because none could be drawn."""
     return [
-        Failure(
-            subject=cell.identifier,
-            stage="draw",
-            status="undrawable",
-            reason=stimuli.undrawable[cell.environment.title],
-        )
+        replace(stimuli.undrawable[cell.environment.title], subject=cell.identifier)
         for cell in cells
         if cell.environment.title in stimuli.undrawable
     ]
@@ -150,6 +146,6 @@ _NO_CONTROL = Control(reason="the baseline is not among the cells")
 _NOBODY_TOLD = Failure(
     subject="",
     stage="probe",
-    status="unavailable",
+    status=Status.UNAVAILABLE,
     reason="no release of the matrix could say what its states look like",
 )

@@ -19,6 +19,7 @@ from audit.asked.matrix import Matrix
 from audit.asked.matrix_file import MatrixFile
 from audit.asked.releases import ReleaseRequest
 from audit.cluster.jobs import Job, Outcome
+from audit.failures import Status
 from audit.installing.interpreters import Interpreter
 from audit.installing.locks import Lock, Release
 from audit.planning.drawing import Drawn
@@ -178,7 +179,9 @@ class Answering:
     def _outcome(self, job: DumpJob, task: CellTask) -> CellOutcome:
         assert task.given is not None
         arrays = recorded(task.given, self.size.behaviour(job.release), planted=task.plant is not None)
-        answer = CellAnswer(status="ok", reason="", steps=task.steps, arrays=dict(arrays), meta={"planted": "gravity"})
+        answer = CellAnswer(
+            status=Status.OK, reason="", steps=task.steps, arrays=dict(arrays), meta={"planted": "gravity"}
+        )
         return CellOutcome(
             release=job.release,
             environment=task.environment,

@@ -29,6 +29,8 @@ class Spec:
         self.executable = self._all("execute")
         """Of a trusted command that must not start anything else: what it may execute. But for ``write``, nothing else
         applies to it."""
+        self.required = self._all("require")
+        """Protections without which the command is not started, by the names under which they are told."""
         self.lifeline = self._number("lifeline", -1)
         """A pipe that ends when the orchestrator is gone."""
         self.report = self._number("report", -1)

@@ -48,6 +48,8 @@ def run(arguments: list[str]) -> NoReturn:
     entered = namespaces.enter() if LINUX else {}
     for name, problem in entered.items():
         _tell(spec, f"new {name}", problem)
+        if problem:
+            _require_not(spec, f"new {name}", problem)
     receive, send = os.pipe()
     if LINUX:
         _attempt(spec, "orphans", system.adopt_orphans)
@@ -247,14 +249,22 @@ def _end_as(status: int) -> NoReturn:
 
 
 def _attempt(spec: Spec, name: str, protect: Callable[[], None]) -> bool:
-    """Try a protection; where the system does not have it, tell why and go on."""
+    """Try a protection; where the system does not have it, tell why and go on, unless it is required."""
     try:
         protect()
     except OSError as error:
-        _tell(spec, name, error.strerror or str(error))
+        problem = error.strerror or str(error)
+        _tell(spec, name, problem)
+        _require_not(spec, name, problem)
         return False
     _tell(spec, name, "")
     return True
+
+
+def _require_not(spec: Spec, name: str, problem: str) -> None:
+    """End here where the protection that failed is required: a system may run out of what it needs."""
+    if name in spec.required:
+        _refuse(f"{name}: {problem}; it worked when it was tried")
 
 
 def _tell(spec: Spec, name: str, told: str) -> None:

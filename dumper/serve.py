@@ -3,6 +3,7 @@
 The answer to a cell is a file. Exit status, standard output and standard error carry nothing that is believed.
 """
 
+import errno
 import importlib
 import json
 import os
@@ -37,7 +38,7 @@ def serve(request_path):
         _import_release(request)
     except Exception as error:
         _end_if_forked(owner)
-        answer = answers.Answer("failed", _last_line(error), detail=traceback.format_exc())
+        answer = _failed(error)
         for cell in request["cells"]:
             answers.write(cell["answer"], cell["environment"], answer)
         return 1
@@ -121,7 +122,17 @@ def _answer(request, cell):
     except record.NotReproduced as error:
         return answers.Answer("nondeterministic", str(error))
     except Exception as error:
-        return answers.Answer("failed", _last_line(error), detail=traceback.format_exc())
+        return _failed(error)
+
+
+def _failed(error):
+    """Tell of what is being handled, unless there was no room on a disk: that passes, and an answer would be kept."""
+    cause = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise error
+        cause = cause.__cause__ or cause.__context__
+    return answers.Answer("failed", _last_line(error), detail=traceback.format_exc())
 
 
 def _of_a_world(task):

@@ -11,7 +11,7 @@ from audit.cluster.jobs import Needs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedJob:
-    """Yields large outcomes as fast as it may, and marks each in a folder before it does."""
+    """Yields outcomes as fast as it may, and marks each in a folder before it does; where asked to, raises instead."""
 
     name: str
     folder: Path
@@ -20,6 +20,7 @@ class CountedJob:
     shared: bytes = b""
     machine: str = ""
     waits: bool = False
+    error: Exception | None = None
 
     @property
     def needs(self) -> Needs:
@@ -34,6 +35,8 @@ class CountedJob:
     def run(self) -> Iterator[bytes]:
         for number in range(self.outcomes):
             (self.folder / f"{self.name}.{number}").touch()
+            if self.error is not None:
+                raise self.error
             yield self.shared + bytes(self.size)
 
     def blames_node(self, outcome: bytes) -> bool:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from audit.asked.matrix import OUTPUTS
 from audit.comparisons import comparing
 from audit.dumps import dumping
+from audit.failures import Status
 from audit.planning.plan import Recording
 from audit.processes import answers
 from audit.processes.answer_file import DamagedAnswer
@@ -152,8 +153,6 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=6,
 )
-
-ARRAY_MUTATIONS = ["array", "array", "special", "special", "header", "lose", "rename", "double", "cut", "huge"]
 
 GENERATOR = np.random.default_rng(1)
 TASKS: dict[str, tuple[dict[str, NDArray[Any]], dict[str, Any]]] = {
@@ -318,7 +317,7 @@ def answer_is_read_or_damaged(path: Path, store: Store, task: str, content: byte
         assert found is not None
         assert Layout.from_json(found.layout) == Layout.from_json(answer.meta["layout"])
     elif answer.status == "ok":
-        found_out = Examination(status="ok", reason="", meta=answer.meta, arrays=answer.arrays)
+        found_out = Examination(status=Status.OK, reason="", meta=answer.meta, arrays=answer.arrays)
         store.explanations.put_examination("key", found_out)
         assert store.explanations.examination("key") is not None
     return True
@@ -326,8 +325,8 @@ def answer_is_read_or_damaged(path: Path, store: Store, task: str, content: byte
 
 def is_stored_and_compared(store: Store, answer: CellAnswer) -> None:
     records = [
-        dumping.keep_all(store, [_came(str(number), each)])[0]
-        for number, each in enumerate((CellAnswer(status="ok", reason="", arrays=recording()), answer))
+        dumping.keep_all(store, [came(str(number), each)])[0]
+        for number, each in enumerate((CellAnswer(status=Status.OK, reason="", arrays=recording()), answer))
     ]
     assert store.dumps(["1"])["1"] == records[1]
     first, second = (record.behaviour for record in records)
@@ -337,6 +336,6 @@ def is_stored_and_compared(store: Store, answer: CellAnswer) -> None:
         assert pair in store.comparisons.compared("fuzz")
 
 
-def _came(key: str, answer: CellAnswer) -> dumping.Came:
+def came(key: str, answer: CellAnswer) -> dumping.Came:
     outcome = CellOutcome(release="a", environment="E", label="E", result=answer, seconds=0.0, machine="here")
     return dumping.Came(key=key, wanted=Recording(cell=planned("a"), stimulus=STIMULUS), outcome=outcome, answer=answer)

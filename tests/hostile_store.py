@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis.anatomy import ConstantDifference, Kind
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.storage.database import Database
 from audit.storage.records import ExplanationRecord
 from audit.storage.store import Store
@@ -24,8 +24,8 @@ def make(path: Path, separation: float = 0.5) -> None:
     cells = [
         cell(each.release, each.position, behaviour, EVIL) for each, behaviour in zip(releases, "xy-", strict=True)
     ]
-    cells[2] = replace(cells[2], behaviour=None, status="raised", reason=f"failure {EVIL}")
-    failure = Failure(subject=cells[2].identifier, stage="dump", status="raised", reason=f"failure {EVIL}",
+    cells[2] = replace(cells[2], behaviour=None, status=Status.RAISED, reason=f"failure {EVIL}")
+    failure = Failure(subject=cells[2].identifier, stage="dump", status=Status.RAISED, reason=f"failure {EVIL}",
                       stderr_tail=f"tail {EVIL}")  # fmt: skip
     found = replace(judgement(first=separation), reason=f"reason {EVIL}")
     with Store(path) as store:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 from tests import tinysim
@@ -32,6 +32,9 @@ class PackageIndex:
     yanked: dict[str, str] = field(default_factory=dict)
     """Names of files with the reason."""
     address: str = ""
+    stalls: bool = False
+    """Whether it waits where it does not send all of a file, and does not hang up."""
+    ended: Event = field(default_factory=Event)
 
     def publish(self, version: str, like: str, day: datetime.date) -> None:
         """A version of tinysim with what is planted in another."""
@@ -81,6 +84,10 @@ class PackageIndex:
             told["yanked"] = self.yanked[name]
         return told
 
+    def sent(self, path: str, content: bytes) -> int:
+        """Of how many bytes it sends those that it promises."""
+        return len(content)
+
     def answer(self, path: str) -> tuple[str, bytes] | None:
         """The type and the content of what is at a path."""
         _, room, name, *_ = [*path.split("/"), "", ""]
@@ -110,7 +117,10 @@ def serving(index: PackageIndex) -> Iterator[PackageIndex]:
             self.send_header("Cache-Control", "no-cache" if kind == MEDIA_TYPE else "max-age=3600")
             self.end_headers()
             if with_content:
-                self.wfile.write(content)
+                sent = index.sent(self.path, content)
+                self.wfile.write(content[:sent])
+                if sent < len(content) and index.stalls:
+                    index.ended.wait()
 
         def log_message(self, *_: object) -> None:
             pass
@@ -122,6 +132,7 @@ def serving(index: PackageIndex) -> Iterator[PackageIndex]:
     try:
         yield index
     finally:
+        index.ended.set()
         server.shutdown()
         server.server_close()
         thread.join()

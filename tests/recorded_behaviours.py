@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.failures import Status
 from audit.storage.records import DumpRecord, NewDump, StoredArray
 from audit.storage.store import Store
 
@@ -80,7 +81,7 @@ def keep(
         for name, array in arrays.items()
     }
     whole: dict[str, Any] = {
-        "record": DumpRecord(status="ok", reason="", behaviour=behaviour),
+        "record": DumpRecord(status=Status.OK, reason="", behaviour=behaviour),
         "key": f"key of {behaviour}",
         "machine": machine,
         "stimulus": "s",

@@ -50,6 +50,12 @@ EXIT_CODES = {
 }
 """How a round may end, by what was done to it; 0 also where it was done before anything was struck."""
 
+TARGETS = {"kill-dumper": "dumper/__main__.py", "kill-worker": "ray::_Worker", "kill-raylet": "raylet/raylet"}
+"""What stands on the command line of those that are struck; in other rounds it is the program itself."""
+
+_TARGET_SECONDS = 5.0
+"""For one of them to be there: an audit that has all of its dumps starts none."""
+
 COUNTS = (2, 3)
 """Releases of an audit."""
 
@@ -67,6 +73,8 @@ class Soak:
     choose: random.Random
     reference: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
     rounds: Counter[str] = field(default_factory=Counter)
+    hits: Counter[str] = field(default_factory=Counter)
+    """Rounds in which somebody was struck."""
     codes: Counter[int] = field(default_factory=Counter)
     memory: list[int] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -111,8 +119,10 @@ class Soak:
             process = subprocess.Popen(
                 command, env=dict(self.environment), stdout=output, stderr=output, start_new_session=True
             )
-        with _disturbed(process.pid, kind, self.choose.uniform(0.5, 9.0)), _measured(process.pid) as peak:
+        after = self.choose.uniform(0.5, 9.0)
+        with _disturbed(process.pid, kind, after) as struck, _measured(process.pid) as peak:
             code = process.wait(_LONGEST_ROUND_SECONDS)
+        self.hits[kind] += struck.is_set()
         if kind == "nothing":
             self.memory.append(peak[0])
         return code
@@ -137,28 +147,42 @@ class Soak:
 
 
 @contextmanager
-def _disturbed(parent: int, kind: str, after: float) -> Iterator[None]:
-    """Do it to the process, or to one below it, after so many seconds."""
+def _disturbed(parent: int, kind: str, after: float) -> Iterator[threading.Event]:
+    """Do it to the process, or to one below it, after so many seconds; tell whether it was done."""
+    struck, over = threading.Event(), threading.Event()
 
     def strike() -> None:
-        targets = {"kill-dumper": "dumper/__main__.py", "kill-worker": "ray::_Worker", "kill-raylet": "raylet/raylet"}
-        try:
-            if kind in targets:
-                for process in psutil.Process(parent).children(recursive=True):
-                    if targets[kind] in " ".join(process.cmdline()):
-                        process.kill()
-                        return
-            elif kind != "nothing":
-                os.kill(parent, signal.SIGINT if kind == "interrupt" else signal.SIGKILL)
-        except (psutil.Error, ProcessLookupError):
-            pass  # it was quicker
+        deadline = time.monotonic() + _TARGET_SECONDS
+        while kind != "nothing" and not over.is_set():
+            if _strike(parent, kind):
+                struck.set()
+                return
+            if time.monotonic() > deadline or over.wait(_LOOK_SECONDS):
+                return
 
     timer = threading.Timer(after, strike)
     timer.start()
     try:
-        yield
+        yield struck
     finally:
         timer.cancel()
+        over.set()
+        timer.join()
+
+
+def _strike(parent: int, kind: str) -> bool:
+    """Hit the process, or one below it, if it is there."""
+    try:
+        if kind not in TARGETS:
+            os.kill(parent, signal.SIGINT if kind == "interrupt" else signal.SIGKILL)
+            return True
+        for process in psutil.Process(parent).children(recursive=True):
+            if TARGETS[kind] in " ".join(process.cmdline()):
+                process.kill()
+                return True
+    except (psutil.Error, ProcessLookupError):
+        pass  # it was quicker
+    return False
 
 
 @contextmanager
@@ -227,7 +251,7 @@ def main() -> None:
                 _say(f"{told - began:5.0f} s  {number} rounds  {len(soak.faults)} faults")
                 for fault in soak.faults[-3:]:
                     _say(f"  {fault}")
-        _say(f"{number} rounds: {dict(soak.rounds)}; exit codes {dict(soak.codes)}")
+        _say(f"{number} rounds: {dict(soak.rounds)}; struck {dict(soak.hits)}; exit codes {dict(soak.codes)}")
         _say(f"the driver's memory grew by a factor of {soak.growth:.3f} (at most {LARGEST_GROWTH})")
         for fault in soak.faults:
             _say(fault)

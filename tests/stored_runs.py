@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.verdicts import Judgement, Verdict
+from audit.failures import Status
 from audit.storage.records import RunCell, RunEnvironment, RunRecord, RunRelease
 from audit.storage.store import Store
 
@@ -68,7 +69,7 @@ def release(name: str, position: int, series: str = "", requires: str = "") -> R
         requires=requires or f"package=={name}",
         python="3.11.7",
         lock_digest=None,
-        status="ready",
+        status=Status.READY,
         reason="",
     )
 
@@ -79,7 +80,7 @@ def cell(name: str, position: int, behaviour: str | None, environment: str = "E"
         release=name,
         position=position,
         cell_key=f"{name}/{environment}",
-        status=status or ("ok" if behaviour else "unavailable"),
+        status=Status(status or ("ok" if behaviour else "unavailable")),
         reason="" if behaviour else "has none",
         behaviour=behaviour,
         reused=False,

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.storage.database import Database
 from audit.storage.records import RunCell, RunEnvironment, RunRelease
 from audit.storage.store import Store
@@ -69,7 +69,7 @@ def _release(place: int, size: Size) -> RunRelease:
         requires=f"simulator=={_version(number)}",
         python="3.11.7",
         lock_digest=_lock(place),
-        status="ready",
+        status=Status.READY,
         reason="",
     )
 
@@ -105,7 +105,7 @@ def _cells(
             release=release.release,
             position=release.position,
             cell_key=f"{release.release}/{environment}",
-            status="raised" if lost else "ok",
+            status=Status.RAISED if lost else Status.OK,
             reason="ValueError: it does not step" if lost else "",
             behaviour=None if lost else _behaviour(environment, int(behaviour)),
             reused=False,

@@ -20,7 +20,7 @@ from analysis.algebra.recovery import Recovered
 from analysis.algebra.reference import Kind, ReferenceSet
 from analysis.algebra.templates import FITS, SEPARATED
 from analysis.algebra.verdict import Verdict
-from analysis.paper.systems import AcrobotParameters, acrobot_trajectories
+from analysis.paper.systems import AcrobotParameters, AcrobotRun, drawn
 
 UNHURRIED = settings(deadline=None, max_examples=10)
 ACROBOT = ReferenceSet.of(
@@ -244,13 +244,13 @@ def test_a_law_that_vanishes_keeps_its_constant_term() -> None:
 def test_constants_are_told_from_trajectories(
     parameters: AcrobotParameters, explanation: list[dict[str, float]]
 ) -> None:
-    found = diagnosis.attribute(ACROBOT, ENERGY, acrobot_trajectories(parameters, dt=0.005, steps=200))
+    found = diagnosis.attribute(ACROBOT, ENERGY, drawn(AcrobotRun(parameters=parameters, dt=0.005, steps=200)))
     assert named(found) == [pytest.approx(each, rel=1e-4) for each in explanation]
     assert found.gap < 1e-5
 
 
 def test_a_dropped_coriolis_term_is_no_constant() -> None:
-    trajectories = acrobot_trajectories(AcrobotParameters(coriolis=False), dt=0.005)
+    trajectories = drawn(AcrobotRun(parameters=AcrobotParameters(coriolis=False), dt=0.005))
     assert diagnosis.attribute(ACROBOT, ENERGY, trajectories).verdict is Verdict.NOT_EXPLICABLE
 
 
@@ -259,7 +259,7 @@ COARSE = [(0.07, 18), (0.08, 6), (0.08, 13), (0.1, 8)]
 
 @pytest.mark.parametrize(("dt", "seed"), COARSE)
 def test_a_healthy_system_that_is_integrated_coarsely_is_consistent(dt: float, seed: int) -> None:
-    trajectories = acrobot_trajectories(dt=dt, seed=seed)
+    trajectories = drawn(AcrobotRun(dt=dt), seed)
     found = diagnosis.attribute(ACROBOT, ENERGY, trajectories, lag=1)
     assert (found.verdict, found.explanations) == (Verdict.CONSISTENT, ())
     assert found.specification < 1.3 * found.hypotheses[0].residual
@@ -270,7 +270,7 @@ def test_a_healthy_system_that_is_integrated_coarsely_is_consistent(dt: float, s
 
 
 def test_two_small_errors_are_not_concealed_by_a_specification_that_no_constant_beats() -> None:
-    trajectories = acrobot_trajectories(AcrobotParameters(m1=0.875, lc1=0.5475), dt=0.005, steps=200)
+    trajectories = drawn(AcrobotRun(parameters=AcrobotParameters(m1=0.875, lc1=0.5475), dt=0.005, steps=200))
     found = diagnosis.attribute(ACROBOT, ENERGY, trajectories, by_coefficients=True)
     assert found.specification < SEPARATED * found.hypotheses[0].residual
     for each in (found, diagnosis.attribute(ACROBOT, ENERGY, trajectories)):
@@ -279,14 +279,16 @@ def test_two_small_errors_are_not_concealed_by_a_specification_that_no_constant_
 
 def test_two_errors_that_nearly_look_like_one_constant_are_told_from_it_by_the_data() -> None:
     """m1·lc1 stays what it was to 4e-6, so that I1 makes nearly the same law, and its coefficients are as near."""
-    trajectories = acrobot_trajectories(AcrobotParameters(m1=0.998, lc1=0.501), dt=0.005, seed=1023)
+    trajectories = drawn(AcrobotRun(parameters=AcrobotParameters(m1=0.998, lc1=0.501), dt=0.005), 1023)
     found = diagnosis.attribute(ACROBOT, ENERGY, trajectories)
     assert {"m1": 0.998, "lc1": 0.501} in [pytest.approx(each, rel=1e-6) for each in named(found)]
     assert all(len(each) == 2 for each in named(found))
 
 
 def test_two_constants_that_make_the_same_law_as_one_are_told_beside_it() -> None:
-    found = diagnosis.attribute(ACROBOT, ENERGY, acrobot_trajectories(AcrobotParameters(i1=1.05), dt=0.005, steps=200))
+    found = diagnosis.attribute(
+        ACROBOT, ENERGY, drawn(AcrobotRun(parameters=AcrobotParameters(i1=1.05), dt=0.005, steps=200))
+    )
     assert named(found) == [{"I1": pytest.approx(1.05, rel=1e-6)}]
     assert [{value.parameter for value in each.values} for each in found.rivals] == [{"m1", "lc1"}]
     assert " (or, two at once, lc1 is " in found.told
@@ -294,15 +296,15 @@ def test_two_constants_that_make_the_same_law_as_one_are_told_beside_it() -> Non
 
 def test_three_wrong_constants_are_explained_by_none() -> None:
     wrong = AcrobotParameters(m2=1.002, g=9.8 * 0.998, lc2=0.501)
-    found = diagnosis.attribute(ACROBOT, ENERGY, acrobot_trajectories(wrong, dt=0.005))
+    found = diagnosis.attribute(ACROBOT, ENERGY, drawn(AcrobotRun(parameters=wrong, dt=0.005)))
     assert (found.verdict, found.explanations) == (Verdict.NOT_EXPLICABLE, ())
 
 
 @pytest.mark.parametrize("noise", [1e-8, 1e-7, 1e-6])
 def test_noise_hides_neither_a_constant_nor_that_there_is_none(noise: float) -> None:
-    healthy = diagnosis.attribute(ACROBOT, ENERGY, acrobot_trajectories(dt=0.005, seed=7, noise=noise))
+    healthy = diagnosis.attribute(ACROBOT, ENERGY, drawn(AcrobotRun(dt=0.005, noise=noise), 7))
     assert healthy.verdict is Verdict.CONSISTENT
-    wrong = acrobot_trajectories(AcrobotParameters(m2=1.3), dt=0.005, seed=7, noise=noise)
+    wrong = drawn(AcrobotRun(parameters=AcrobotParameters(m2=1.3), dt=0.005, noise=noise), 7)
     assert named(diagnosis.attribute(ACROBOT, ENERGY, wrong)) == [{"m2": pytest.approx(1.3, rel=1e-5)}]
 
 

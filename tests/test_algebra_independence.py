@@ -13,7 +13,7 @@ from sympy.polys.rings import PolyElement
 from analysis.algebra import independence
 from analysis.algebra.independence import Sufficiency
 from analysis.algebra.polynomials import polynomial_ring
-from analysis.paper.systems import acrobot_trajectories
+from analysis.paper.systems import AcrobotRun, drawn
 
 UNHURRIED = settings(deadline=None, max_examples=30)
 ACROBOT = polynomial_ring(("c1", "s1", "c2", "s2", "w1", "w2"))
@@ -32,7 +32,7 @@ POINTS: Floats = np.random.default_rng(0).normal(size=(20, 4))
 
 
 def test_a_square_and_a_multiple_of_the_energy_say_nothing_of_their_own() -> None:
-    states = acrobot_trajectories(dt=0.01, trajectories=1, steps=50)[0]
+    states = drawn(AcrobotRun(dt=0.01, trajectories=1, steps=50))[0]
     assert independence.independent([ENERGY, ENERGY**2, 3 * ENERGY + 7], states) == (0,)
     assert independence.independent([*NORMS, ENERGY, ENERGY**2, ENERGY * NORMS[0] + ENERGY], states) == (0, 1, 2)
 
@@ -72,7 +72,7 @@ def test_no_laws_and_constants_have_no_rank() -> None:
 
 
 def test_acrobots_laws_are_sufficient_at_one_energy_and_only_necessary_without_it() -> None:
-    states = acrobot_trajectories(dt=0.01, trajectories=1, steps=50)[0]
+    states = drawn(AcrobotRun(dt=0.01, trajectories=1, steps=50))[0]
     whole = independence.sufficiency([*NORMS, ENERGY], states, trajectory_dimension=3)
     assert (whole.answer, whole.rank, whole.needed) == (Sufficiency.SUFFICIENT, 3, 3)
     without = independence.sufficiency(NORMS, states, trajectory_dimension=3)

@@ -17,7 +17,7 @@ from analysis.algebra.errors import BadData
 from analysis.algebra.ideals import Ideal, as_floats
 from analysis.algebra.polynomials import coefficient_vector, monomials, polynomial_ring
 from analysis.algebra.recovery import GAP, Recovered
-from analysis.paper.systems import AcrobotParameters, acrobot_trajectories
+from analysis.paper.systems import AcrobotParameters, AcrobotRun, drawn
 
 UNHURRIED = settings(deadline=None, max_examples=20)
 ACROBOT = polynomial_ring(("c1", "s1", "c2", "s2", "w1", "w2"))
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 
 def acrobot(unit: float = 1.0, dt: float = 0.01, steps: int = 400) -> list[Floats]:
-    return [each * [1, 1, 1, 1, 1, unit] for each in acrobot_trajectories(dt=dt, steps=steps)]
+    return [each * [1, 1, 1, 1, 1, unit] for each in drawn(AcrobotRun(dt=dt, steps=steps))]
 
 
 def pendulum(unit: float = 1.0, dt: float = 0.02, steps: int = 300) -> Floats:
@@ -91,7 +91,7 @@ def test_without_dividing_out_what_is_known_nothing_is_identified() -> None:
 
 
 def test_a_longer_lag_makes_the_same_noise_smaller() -> None:
-    noisy = acrobot_trajectories(dt=0.005, steps=400, noise=1e-7)
+    noisy = drawn(AcrobotRun(dt=0.005, steps=400, noise=1e-7))
     gaps = [recovery.conserved(noisy, UNIT_NORMS, 3, lag).gap for lag in (1, 50)]
     assert gaps[1] < gaps[0] / 5
 
@@ -126,7 +126,7 @@ def test_an_orthogonal_dictionary_finds_the_same_law(family: Family, unit: float
     "parameters", [AcrobotParameters(coriolis=False), AcrobotParameters(b1=0.1, b2=0.1)], ids=["nips", "damped"]
 )
 def test_a_system_that_conserves_nothing_is_refused(parameters: AcrobotParameters) -> None:
-    found = recovery.conserved(acrobot_trajectories(parameters, dt=0.005), UNIT_NORMS, 3, lag=50)
+    found = recovery.conserved(drawn(AcrobotRun(parameters=parameters, dt=0.005)), UNIT_NORMS, 3, lag=50)
     assert found.gap > 3 * GAP
     assert not found.decisive()
 

@@ -118,6 +118,22 @@ def test_reordered_entries_are_named() -> None:
     assert columns.told(older, older[:, [0, 2, 1, 3]]) == "entries 1, 2 are at 2, 1"
 
 
+def test_of_equal_entries_each_is_matched_with_the_nearest_that_is_free() -> None:
+    older = observations(6)[:, [0, 1, 1, 2, 1, 3]]
+    assert columns.told(older, older[:, [1, 0, 2, 3, 4, 5]]) == "entries 0, 1 are at 1, 0"
+    assert columns.told(older, np.delete(older, 2, axis=1)) == "lost entry 4"
+
+
+@pytest.mark.timeout(30)
+def test_very_many_equal_entries_are_matched_in_no_time() -> None:
+    """As of an image that shows nothing; all pairs of them would take hours."""
+    older, newer = np.zeros((3, 100_000)), np.zeros((3, 99_000))
+    told = columns.told(older, newer)
+    assert told.startswith("lost entries 99000, 99001, ")
+    assert told.endswith(", 99019 and 980 more, which are always 0")
+    assert columns.permuted(older, older)
+
+
 def test_nothing_is_told_where_nothing_moved() -> None:
     older = observations(4)
     assert columns.told(older, older) == ""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
 import re
+import signal
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +169,7 @@ def test_anything_in_the_description_is_believed_or_damaged(tmp_path: Path, name
         answer = read(path)
     except DamagedAnswer:
         return
-    assert answer.status in {"ok", "unavailable", "incomparable", "nondeterministic", "failed"}
+    assert answer.status in {"ok", "unavailable", "incomparable", "nondeterministic", "raised"}
     assert answer.seconds >= 0
     assert answer.steps >= 0
 
@@ -185,6 +188,31 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.npz")
     with pytest.raises(DamagedAnswer, match="not a file"):
         read(tmp_path / "pipe.npz")
+
+
+@pytest.fixture
+def unasked() -> Iterator[None]:
+    """Who holds a lease is asked by a signal to give it up, and ended by it."""
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGIO, before)
+
+
+@pytest.mark.usefixtures("unasked")
+def test_a_lease_is_not_waited_for_and_is_not_the_machines_fault(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.npz")
+    with path.open("r+b") as file:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        with pytest.raises(DamagedAnswer, match="held by a lease"):
+            read(path)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    path.touch()
+    os.truncate(path, answer_file.LARGEST_BYTES + 1)
+    with pytest.raises(DamagedAnswer, match="larger than 268435456 bytes"):
+        read(path)
 
 
 def test_what_is_packed_is_not_unpacked(tmp_path: Path) -> None:
@@ -221,13 +249,13 @@ def test_arrays_by_columns_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_no_code_for_a_terminal_comes_through(tmp_path: Path) -> None:
-    evil = "\x1b[2J\x1b]0;title\x07\x1b]8;;http://x\x1b\\link\u202e\x9b31m"
+    evil = "\x1b[2J\x1b]0;title\x07\x1b]8;;http://x\x1b\\link\u202e\u061c\u2067\x9b31m"
     path = write(
         tmp_path / "a.npz", status="failed", reason=evil, detail=evil, arrays={}, meta={"names": {evil: [evil]}}
     )
     answer = read(path)
     for text in (answer.reason, answer.detail, json.dumps(answer.meta, ensure_ascii=False)):
-        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", text)
     assert "link" in answer.reason
     assert "title" not in answer.reason
 

@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 
 from audit.comparisons.comparing import STEP_OUTPUTS
+from audit.processes import answer_file, answers
 from audit.processes.answer_file import DamagedAnswer
 from audit.stimuli.stimulus import Stimulus
 from dumper import answers as dumper_answers
 from dumper import record as dumper_record
+from tests.fuzzed_answers import came
 from tests.written_answers import BATCHES, LAYOUT, META, head, read, read_probe, recording, write, write_raw
+
+WITHOUT_ARRAYS = ("unavailable", "incomparable", "nondeterministic")
 
 # Whole
 
@@ -36,9 +40,9 @@ def test_both_sides_agree_on_format_and_outputs(tmp_path: Path) -> None:
     assert set(dumper_record.BATCHES) == set(BATCHES)
 
 
-@pytest.mark.parametrize("status", ["unavailable", "incomparable", "nondeterministic", "failed"])
-def test_an_answer_without_arrays(tmp_path: Path, status: str) -> None:
-    path = write(tmp_path / "a.npz", status=status, reason="why", arrays={}, meta={}, detail="Traceback: ü")
+@pytest.mark.parametrize(("said", "status"), [*((each, each) for each in WITHOUT_ARRAYS), ("failed", "raised")])
+def test_an_answer_without_arrays(tmp_path: Path, said: str, status: str) -> None:
+    path = write(tmp_path / "a.npz", status=said, reason="why", arrays={}, meta={}, detail="Traceback: ü")
     answer = read(path)
     assert (answer.status, answer.reason, answer.detail) == (status, "why", "Traceback: ü")
     assert (answer.arrays, answer.meta) == ({}, {})
@@ -125,7 +129,7 @@ def test_an_array_too_many(tmp_path: Path) -> None:
         read(write(tmp_path / "a.npz", arrays={**recording(), "more": np.zeros(3)}))
 
 
-@pytest.mark.parametrize("status", ["unavailable", "incomparable", "nondeterministic", "failed"])
+@pytest.mark.parametrize("status", [*WITHOUT_ARRAYS, "failed"])
 def test_arrays_where_nothing_was_recorded(tmp_path: Path, status: str) -> None:
     with pytest.raises(DamagedAnswer):
         read(write(tmp_path / "a.npz", status=status))
@@ -208,6 +212,37 @@ def test_an_array_of_something_else_than_numbers(tmp_path: Path, dtype: Any) -> 
 def test_a_layout_that_is_none(tmp_path: Path, layout: Any) -> None:
     with pytest.raises(DamagedAnswer):
         read_probe(write(tmp_path / "a.npz", arrays={}, meta={"layout": layout}))
+
+
+# Bounds
+
+
+def test_a_description_is_counted_with_the_arrays(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.npz", meta={**META, "note": "x" * 1000})
+    answer = read(path)
+    arrays = sum(array.nbytes for array in recording().values())
+    with np.load(path) as file:
+        assert came("key", answer).size == arrays + len(file["meta"]) > arrays + 1000
+
+
+def test_more_numbers_than_can_be_compared_are_refused(tmp_path: Path) -> None:
+    """An array of bytes is eight times as large where it is compared."""
+    many = np.zeros((2, 3, answer_file.MOST_ENTRIES // 6 + 1), np.int8)
+    with pytest.raises(DamagedAnswer, match="more than 67108864 numbers"):
+        read(write(tmp_path / "a.npz", arrays={**recording(), "horizon.observation": many}))
+
+
+def test_a_description_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    note = "x" * answers.LARGEST_DESCRIPTION
+    with pytest.raises(DamagedAnswer, match="describes itself in"):
+        read(write(tmp_path / "a.npz", meta={**META, "note": note}))
+
+
+@pytest.mark.parametrize("name", ["structure", "spaces"])
+def test_a_text_that_is_too_long_is_refused(tmp_path: Path, name: str) -> None:
+    text = np.zeros(answers.LARGEST_TEXT + 1, np.uint8)
+    with pytest.raises(DamagedAnswer, match="observation or spaces in more than"):
+        read(write(tmp_path / "a.npz", arrays={**recording(), name: text}))
 
 
 def test_a_probe_without_a_layout(tmp_path: Path) -> None:

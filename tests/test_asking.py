@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from audit.cluster.jobs import Job, Outcome
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.installing.locks import Release
 from audit.planning import asking, probing
 from audit.planning.asking import Question
@@ -18,6 +18,7 @@ from audit.processes.answers import CellAnswer
 from audit.processes.dumper_process import CellOutcome, DumpJob
 from audit.storage.records import ProbeRecord
 from audit.storage.store import Store
+from audit.storage.stored_attempts import MOST_RUNS
 from audit.tools import Reporter, Tools
 from tests.planned_cells import planned
 
@@ -57,7 +58,7 @@ class Releases:
 
     def build(self, releases: Sequence[Release], reporter: Reporter) -> dict[str, Failure]:
         return {
-            each.id: Failure(subject=each.id, stage="build", status="unbuilt", reason="no compiler")
+            each.id: Failure(subject=each.id, stage="build", status=Status.UNBUILT, reason="no compiler")
             for each in releases
             if each.id in self.unbuildable
         }
@@ -67,9 +68,10 @@ class Releases:
         for cell in job.cells:
             name = f"{job.release}/{cell.label}"
             said = self.says[name]
-            result: CellAnswer | Failure = CellAnswer(status="ok", reason=said)
-            if said == "crash":
-                result = Failure(subject=name, stage="probe", status="crashed", reason="SIGSEGV")
+            result: CellAnswer | Failure = CellAnswer(status=Status.OK, reason=said)
+            if said in ("crash", "full disk", "raise"):
+                status = {"crash": Status.CRASHED, "full disk": Status.DISK_FULL, "raise": Status.RAISED}[said]
+                result = Failure(subject=name, stage="probe", status=status, reason=said)
             yield CellOutcome(
                 release=job.release,
                 environment=cell.environment,
@@ -82,15 +84,21 @@ class Releases:
     def question(self, *, together: bool = True) -> Question[str]:
         def recall(cell: Cell) -> str | Failure | None:
             known = self.kept.get(cell.identifier)
-            if known == "lacks it":
-                return Failure(subject=cell.identifier, stage="probe", status="unavailable", reason=known)
+            if known in ("lacks it", "raise"):
+                status = Status.RAISED if known == "raise" else Status.UNAVAILABLE
+                return Failure(subject=cell.identifier, stage="probe", status=status, reason=known)
             return known
 
         def keep(cell: Cell, answer: CellAnswer) -> None:
             self.kept[cell.identifier] = answer.reason
 
         return Question(
-            stage="asking", asked=lambda cell: cell.asked("probe"), recall=recall, keep=keep, together=together
+            stage="asking",
+            asked=lambda cell: cell.asked("probe"),
+            recall=recall,
+            keep=keep,
+            key=lambda cell: cell.identifier,
+            together=together,
         )
 
 
@@ -99,10 +107,13 @@ def ask(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[..., asking.A
     silent = Silent()
     tools = Tools(store=store, runner=silent, reporter=silent, timeout=1.0)
 
-    def asked(releases: Releases, cells: Sequence[Cell], *, together: bool = True) -> asking.Answers[str]:
+    def asked(
+        releases: Releases, cells: Sequence[Cell], *, together: bool = True, again: bool = False
+    ) -> asking.Answers[str]:
         monkeypatch.setattr("audit.planning.building.build", releases.build)
         monkeypatch.setattr("audit.processes.dumper_process.run", releases.run)
-        return asking.ask(probing.queues(cells, None), releases.question(together=together), tools)
+        question = releases.question(together=together)
+        return asking.ask(probing.queues(cells, None), question, replace(tools, again=again))
 
     return asked
 
@@ -125,7 +136,44 @@ def test_one_that_lacks_it_or_crashes_is_passed_over(ask: Ask) -> None:
     assert found.told == {"E": "four entries"}
     assert found.by["E"].release.id == "c"
     assert releases.asked == [["a/E"], ["b/E"], ["c/E"]]
-    assert found.failures == {}, "somebody could tell"
+    assert [(each.subject, each.status) for each in found.failures["E"]] == [("b/E", "crashed")]
+
+
+def test_the_machine_is_named_where_it_kept_a_release_from_telling(ask: Ask) -> None:
+    """Else the next run asks that release, is told something else, and nobody knows why."""
+    found = ask(Releases({"a/E": "full disk", "b/E": "five entries"}), [planned("a"), planned("b")])
+    assert found.told == {"E": "five entries"}
+    assert [(each.subject, each.status) for each in found.failures["E"]] == [("a/E", "disk-full")]
+
+
+def test_one_that_fails_again_and_again_is_not_asked_for_ever(ask: Ask) -> None:
+    cells = [planned("a"), planned("b")]
+    for _ in range(MOST_RUNS):
+        assert ask(Releases({"a/E": "crash", "b/E": "four"}), cells).told == {"E": "four"}
+    last, again = (Releases({"a/E": "crash", "b/E": "four"}) for _ in range(2))
+    found = ask(last, cells)
+    assert last.asked == [["b/E"]]
+    ((failure,),) = found.failures.values()
+    assert (failure.subject, failure.stage, failure.status) == ("a/E", "probe", "crashed")
+    assert "is not tried again" in failure.reason
+    ask(again, cells, again=True)
+    assert again.asked == [["a/E"], ["b/E"]]
+
+
+def test_the_machine_is_never_given_up(ask: Ask) -> None:
+    for _ in range(MOST_RUNS + 1):
+        releases = Releases({"a/E": "full disk"})
+        ask(releases, [planned("a")])
+        assert releases.asked == [["a/E"]]
+
+
+def test_what_a_release_raises_is_remembered(ask: Ask) -> None:
+    releases = Releases({"a/E": "raise", "b/E": "four"})
+    for _ in range(2):
+        assert ask(releases, [planned("a"), planned("b")]).told == {"E": "four"}
+    assert releases.asked == [["a/E"], ["b/E"]]
+    ask(releases, [planned("a"), planned("b")], again=True)
+    assert releases.asked == [["a/E"], ["b/E"], ["a/E"]]
 
 
 def test_where_nobody_can_tell_everybody_says_why(ask: Ask) -> None:
@@ -201,8 +249,8 @@ def test_layouts_are_known_from_the_store_alone(store: Store) -> None:
         "kind": "state", "state_size": 1, "positions": 1, "quaternions": [], "reference": [0.5],
         "action": {"type": "Discrete", "n": 2, "start": 0},
     }  # fmt: skip
-    store.put_probe(cells[0].probe_key, ProbeRecord(status="unavailable", reason="none", layout=None))
-    store.put_probe(cells[1].probe_key, ProbeRecord(status="ok", reason="", layout=layout))
+    store.put_probe(cells[0].probe_key, ProbeRecord(status=Status.UNAVAILABLE, reason="none", layout=None))
+    store.put_probe(cells[1].probe_key, ProbeRecord(status=Status.OK, reason="", layout=layout))
     found = probing.known_layouts(cells, None, store)
     assert found["E"].cell.identifier == "b/E"
     assert found["E"].layout.state_size == 1

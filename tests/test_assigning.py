@@ -11,6 +11,7 @@ import pytest
 
 from audit import machine
 from audit.cluster.jobs import Job, Outcome
+from audit.failures import Status
 from audit.planning import assigning
 from audit.planning.drawing import Drawn
 from audit.planning.plan import Cell, Recording
@@ -56,7 +57,7 @@ def stimuli() -> dict[str, Drawn]:
 def keep(store: Store, cell: Cell, on: str, stimuli: Mapping[str, Drawn]) -> None:
     stimulus = stimuli[cell.environment.title].stimulus
     key = Recording(cell=replace(cell, machine=on), stimulus=stimulus).key
-    record = DumpRecord(status="unavailable", reason="", behaviour=None)
+    record = DumpRecord(status=Status.UNAVAILABLE, reason="", behaviour=None)
     nothing: dict[str, Any] = {"outputs": {}, "description": {}, "steps": 0, "seconds": 0.0}
     store.put_dumps([NewDump(record=record, key=key, machine=on, stimulus=stimulus.digest, **nothing)])
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.storage.store import Store
 from audit.storage.stored_attempts import MOST_RUNS
 
 
 def failure(status: str) -> Failure:
-    return Failure(subject="r/E", stage="dump", status=status, reason="it died", signal=11, stderr_tail="oh")
+    return Failure(subject="r/E", stage="dump", status=Status(status), reason="it died", signal=11, stderr_tail="oh")
 
 
 def fail(store: Store, status: str, times: int, timeout: float = 5.0) -> None:

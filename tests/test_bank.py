@@ -12,6 +12,7 @@ import pytest
 
 from audit.asked.stimulus_spec import BankSpec
 from audit.errors import UsageError
+from audit.failures import Status
 from audit.planning import banks
 from audit.planning.banks import BankRequest
 from audit.processes.answers import CellAnswer
@@ -120,7 +121,7 @@ def test_more_states_keep_the_numbers_that_fewer_were_made_from(tmp_path: Path) 
 def answer(states: Any, source: Any, acting: Any, features: list[str]) -> CellAnswer:
     arrays = {"states": np.array(states), "source": np.array(source, np.uint8), "acting": np.array(acting, np.bool_)}
     arrays["kept"] = np.arange(len(states))
-    return CellAnswer(status="ok", reason="", meta={"features": features}, arrays=arrays)
+    return CellAnswer(status=Status.OK, reason="", meta={"features": features}, arrays=arrays)
 
 
 def test_a_bank_counts_its_sources_and_what_acts(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -307,3 +309,26 @@ def test_where_a_package_says_what_it_changed(own_cache: Path, headers: str, add
     without = replace(release, lock=Lock.from_text("other==3\n"))
     for ends in ((release, earlier), (earlier, release), (without, release), (release, without)):
         assert changelogs.of_the_later(ends, "Some_Thing") == address
+
+
+def _put_a_pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def _put_a_link(file: Path) -> None:
+    file.symlink_to("/dev/zero")
+
+
+def _put_too_much(file: Path) -> None:
+    file.write_bytes(b"x" * 2**21)
+
+
+@pytest.mark.parametrize("put", [_put_a_pipe, _put_a_link, _put_too_much])
+def test_a_change_log_is_read_from_a_file_and_nothing_else(own_cache: Path, put: Callable[[Path], None]) -> None:
+    """A build may have put anything there: a pipe is waited for, and a link may lead to a file without end."""
+    interpreter = Interpreter(path=Path("/p"), implementation="CPython", version="3.11.7")
+    release = Release(request=request("thing"), interpreter=interpreter, lock=Lock.from_text("thing==1.0\n"))
+    file = Recipe.of(release).folder / "lib/python3.11/site-packages/thing-1.0.dist-info/METADATA"
+    file.parent.mkdir(parents=True)
+    put(file)
+    assert changelogs.address(release, "thing") == ""

@@ -155,6 +155,26 @@ def test_without_twins_a_pair_is_unexplained_and_its_curve_is_kept(store: Store)
     assert len(curve) == 120
 
 
+@pytest.mark.parametrize("entries", [1, 3])
+def test_twins_of_another_shape_explain_nothing(store: Store, entries: int) -> None:
+    """As of a release that answers otherwise when it is asked again."""
+    keep(store, "a", {f"horizon.{name}": array for name, array in steps(np.ones((2, 120, 2))).items()})
+    keep(store, "b", growing(0.1))
+    keep(store, "t", {f"horizon.{name}": array for name, array in steps(np.ones((2 * TWINS, 120, entries))).items()})
+    each = Amplified(pair=("a", "b"), environment="E", speaker=cell("0", 0, "a"))
+    found = certifying.certify(each, "t", READS, MATRIX, store)
+    assert (found.record.certificate, found.twins) == ("unexplained", [])
+    assert "another shape" in found.record.reason
+
+
+def test_where_neither_state_nor_observation_has_an_entry_the_reward_is_followed(store: Store) -> None:
+    for name, shift in (("a", 0.0), ("b", 0.5)):
+        arrays = {f"horizon.{output}": array for output, array in steps(np.ones((2, 9, 2)) + shift).items()}
+        keep(store, name, {**arrays, "horizon.state": np.zeros((2, 9, 0)), "horizon.observation": np.zeros((2, 9, 0))})
+    each = Amplified(pair=("a", "b"), environment="E", speaker=cell("0", 0, "a"))
+    assert certifying.certify(each, None, READS, MATRIX, store).cross.max() == 1.0
+
+
 def test_the_curve_of_a_replayed_pair_is_that_of_its_observation(store: Store) -> None:
     for name, shift in (("a", 0.0), ("b", 0.5)):
         arrays = {f"horizon.{output}": array for output, array in steps(np.ones((2, 9, 2)) + shift).items()}

@@ -113,6 +113,8 @@ def test_a_reset_that_observes_otherwise_than_a_step_can_be_compared(store: Stor
         ),
         (b"not json", "they differ"),
         (b"[]", "they differ"),
+        (b"[" * 100_000, "they differ"),
+        (b'{"action": {}, "observation": {"text": ' + b"[" * 900 + b"]" * 900 + b"}}", "observation space's t"),
         (b'{"action": 3, "observation": {}}', "they differ"),
     ],
 )
@@ -126,6 +128,12 @@ def test_spaces_alone(store: Store, spaces: bytes, told: str) -> None:
 def test_equal_numbers_in_another_structure_are_changed(store: Store) -> None:
     found = judged(store, forced(), {**forced(), "structure": text(b'{"x": "<f8()"}')})
     assert (found.verdict, found.reason) == (Verdict.CHANGED, "observation has another structure")
+
+
+def test_tables_without_a_transition_can_be_compared(store: Store) -> None:
+    empty = {name: array[:0] if name.startswith("forced") else array for name, array in table().items()}
+    other = {**empty, "forced.reward": empty["forced.reward"].astype(np.float32)}
+    assert judged(store, empty, other).verdict is not None
 
 
 def test_a_change_of_shape_is_changed(store: Store) -> None:

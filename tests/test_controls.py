@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from audit.comparisons import controls
 from audit.comparisons.controls import PLANTED
 from audit.dumps.dumping import Dumped
+from audit.failures import Status
 from audit.planning.drawing import Drawn
 from audit.stimuli.stimulus import unpacked
 from audit.storage.records import DumpRecord, RunCell
@@ -163,7 +164,7 @@ def voided(store: Store, second: Arrays | None) -> tuple[list[RunCell], list[Run
     if second is not None:
         keep(store, "sample", second)
     asked = controls.again(CELL, DRAWN)
-    record = DumpRecord(status="ok", reason="", behaviour="sample" if second is not None else None)
+    record = DumpRecord(status=Status.OK, reason="", behaviour="sample" if second is not None else None)
     again = {asked.identifier: Dumped(key="k", record=record, reused=False)}
     return rows, controls.void(rows, {rows[0].identifier: asked}, again, {"E": DRAWN}, store)
 
@@ -187,7 +188,7 @@ def test_one_that_could_not_be_asked_again_keeps_it(store: Store) -> None:
 
 def test_one_whose_second_process_is_nondeterministic_is_void(store: Store) -> None:
     asked = controls.again(CELL, DRAWN)
-    record = DumpRecord(status="nondeterministic", reason="led to another state", behaviour=None)
+    record = DumpRecord(status=Status.NONDETERMINISTIC, reason="led to another state", behaviour=None)
     second = {asked.identifier: Dumped(key="k", record=record, reused=False)}
     found = evaluate(DRAWN, dumped(store, CELL.identifier, "base", forced()) | second, store)
     assert found.reproduced == "no"
@@ -208,6 +209,7 @@ def test_a_fault_is_read_from_whichever_output_shows_it(store: Store, output: st
     keep(store, "base", forced())
     keep(store, "moved", moved(output, 1e-2, slice(0, 2)))
     found = controls.planted_reading("base", "moved", store)
+    assert found is not None
     assert (found.beyond, found.states) == (2, STATES)
     assert found.ratio > 1e3
 
@@ -216,6 +218,7 @@ def test_a_fault_within_the_envelope_is_not_seen(store: Store) -> None:
     keep(store, "base", forced())
     keep(store, "moved", moved("state", 2.0**-52))
     found = controls.planted_reading("base", "moved", store)
+    assert found is not None
     assert 0 < found.ratio < 10
     assert found.beyond == 0
 
@@ -248,6 +251,15 @@ def test_a_fault_that_is_not_seen_makes_the_audit_blind(store: Store) -> None:
     assert (found.planted, found.ratio, found.blind) == ("missed", 0.0, True)
 
 
+@pytest.mark.parametrize("entries", [1, 3])
+def test_another_shape_is_not_the_fault_that_was_planted(store: Store, entries: int) -> None:
+    wide = moved("state", 1e-6)
+    wide["forced.state"] = np.resize(wide["forced.state"], (*wide["forced.state"].shape[:2], entries))
+    found = evaluated(store, sample(forced()), wide)
+    assert (found.planted, found.ratio, found.blind) == ("unknown", None, False)
+    assert "records another shape" in found.reason
+
+
 def test_a_baseline_that_does_not_reproduce_itself_is_told(store: Store) -> None:
     found = evaluated(store, {**sample(forced()), "reset.state": np.zeros((3, 2))}, moved("state", 1e-6))
     assert (found.reproduced, found.reason) == ("no", "reset.state differs between two processes of this release")
@@ -263,6 +275,6 @@ def test_controls_that_could_not_be_run_are_unknown_and_not_blind(store: Store) 
 
 def test_a_constant_that_cannot_be_found_is_told(store: Store) -> None:
     found = dumped(store, CELL.identifier, "base", forced())
-    record = DumpRecord(status="incomparable", reason="it has no constant that could be moved", behaviour=None)
+    record = DumpRecord(status=Status.INCOMPARABLE, reason="it has no constant that could be moved", behaviour=None)
     found[controls.recordings({"E": CELL}, {"E": DRAWN})[0].identifier] = Dumped(key="k", record=record, reused=False)
     assert evaluate(DRAWN, found, store).reason.endswith("nothing planted: it has no constant that could be moved")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import tinysim
 from tests.conftest import SPRING, Program, release, rows, write_matrix
 
 
@@ -55,6 +56,38 @@ def test_a_second_run_runs_no_control_again(audited: Path, module_audit: Program
     assert done.code == 0
     assert "0 dumped now" in done.stdout
     assert rows(audited, "SELECT count(*) FROM internal.dumps") == before
+
+
+_SPENT = """
+import os, sys, tinydep
+
+MARK = os.path.join(sys.pycache_prefix, "dumped")
+SPENT = os.path.exists(MARK)
+"""
+
+
+def test_one_that_cannot_be_run_again_is_told_once_and_the_run_is_recorded(
+    release_audit: Program, wheelhouse: Path
+) -> None:
+    """It is changed, so that it is asked to reproduce itself, and raises in every process but its first."""
+    replaced = {
+        "import tinydep\n": _SPENT,
+        "damping = 0.3": "damping = 0.31",
+        "        position, velocity = self.state\n": "        open(MARK, 'wb').close()\n"
+        "        assert not SPENT, 'one process only'\n"
+        "        position, velocity = self.state\n",
+    }
+    tinysim.write_plant(wheelhouse, tinysim.Plant(version="1.41", what="raises when run again", replaced=replaced))
+    matrix = write_matrix(
+        release_audit.folder / "spent.yaml", [release("1.0"), release("1.41")], [SPRING], bank={"states": 16}
+    )
+    for _ in range(2):
+        done = release_audit("run", matrix, "--no-explain")
+        assert done.code == 0, done.stdout + done.stderr
+        database = release_audit.folder / "results/audit.duckdb"
+        failed = rows(database, "SELECT subject, status, reason FROM failures")
+        assert failed == [("tinysim-1.41/Spring (again)", "raised", "AssertionError: one process only")]
+        assert rows(database, "SELECT verdict FROM pairs") == [("changed",)]
 
 
 def test_an_audit_that_would_not_have_seen_a_change_says_so(release_audit: Program) -> None:

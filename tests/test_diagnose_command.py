@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from analysis.algebra.screening import Unit
-from analysis.paper.systems import AcrobotParameters, acrobot_trajectories, reacher_samples
+from analysis.paper.systems import AcrobotParameters, AcrobotRun, drawn, reacher_samples
 from audit.errors import UsageError
 from audit.laws import diagnosing_files, reference_file
 from audit.laws.diagnosing_files import Diagnosed
@@ -35,7 +35,7 @@ def acrobot(m2: float = 1.0, seed: int = 0, trajectories: int = 8, torque: float
     """Trajectories of the analytic Acrobot, at a step at which its energy can be read."""
     parameters = AcrobotParameters(m2=m2)
     return np.array(
-        acrobot_trajectories(parameters, dt=0.005, seed=seed, trajectories=trajectories, steps=400, torque=torque)
+        drawn(AcrobotRun(parameters=parameters, dt=0.005, trajectories=trajectories, steps=400, torque=torque), seed)
     )
 
 

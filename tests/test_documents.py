@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import datetime
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from ruamel.yaml import YAML
 from audit import cli, errors
 from audit.asked import matrix_file
 from audit.asked.matrix import Matrix
-from audit.failures import INFRASTRUCTURE
+from audit.confining import confinement
+from audit.failures import Status
 from audit.laws import reference_file
 from audit.laws.reference_file import ReferenceRow
 from audit.nights import waivers
@@ -37,7 +38,7 @@ environments: [{id: CartPole-v1}]
 """
 
 FENCE = re.compile(r"(?ms)^```(\w*)\n(.*?)^```$")
-FEWEST = {"links": 60, "commands": 15, "yaml": 5, "queries": 6, "spans": 20}
+FEWEST = {"links": 60, "commands": 15, "yaml": 5, "queries": 6, "named": 5, "spans": 20}
 """Of each kind, so that a pattern that finds nothing any more is noticed."""
 
 
@@ -175,11 +176,12 @@ def test_every_option_that_a_sentence_gives_to_a_verb_is_there() -> None:
 
 
 def test_every_option_in_a_sentence_is_one_of_some_verb() -> None:
+    named = [(name, span) for name, span in spans() if span.startswith("--")]
+    assert len(named) >= FEWEST["spans"]
     known = {option for verb in VERBS.values() for each in verb.params for option in (*each.opts, *each.secondary_opts)}
     others = {"--help", "--num-cpus", "--version"}  # of Ray too
-    for name, span in spans():
-        if span.startswith("--"):
-            assert span.split()[0].partition("=")[0] in known | others, f"{name}: {span}"
+    for name, span in named:
+        assert span.split()[0].partition("=")[0] in known | others, f"{name}: {span}"
 
 
 # Files
@@ -228,14 +230,22 @@ def test_every_query_can_be_run(tmp_path: Path) -> None:
             assert store.query(sql).columns, f"{name}: {sql}"
 
 
-def test_every_query_that_is_named_is_there() -> None:
-    for _, words in commands():
-        named = [word.removeprefix("NAMED=") for word in words if word.startswith("NAMED=")]
-        if "--named" in words[:-1]:
-            named.append(words[words.index("--named") + 1])
+def named_queries_run() -> Iterator[tuple[str, list[str]]]:
+    """Names of queries in consoles and sentences, each with what it is given."""
+    for words in [*(words for _, words in commands()), *(span.split() for _, span in spans())]:
         settings = [words[place + 1] for place, word in enumerate(words) if word == "--set"]
-        for name in named:
-            assert named_queries.find(name).values(settings) is not None
+        yield from ((word.removeprefix("NAMED="), settings) for word in words if word.startswith("NAMED="))
+        if "--named" in words[:-1]:
+            yield words[words.index("--named") + 1], settings
+
+
+def test_every_query_that_is_named_can_be_run(tmp_path: Path) -> None:
+    named = list(named_queries_run())
+    assert len(named) >= FEWEST["named"]
+    with Store(tmp_path / "audit.duckdb") as store:
+        for name, settings in named:
+            query = named_queries.find(name)
+            assert store.query(query.sql, query.values(settings)).columns, name
 
 
 # What must not be left out
@@ -258,6 +268,11 @@ def test_the_readme_lists_every_exit_code_and_nothing_else() -> None:
     assert listed == {getattr(errors, name) for name in dir(errors) if name.startswith("EXIT_")}
 
 
+def test_the_page_on_security_lists_every_variable_that_is_handed_on_and_nothing_else() -> None:
+    (told,) = [row[1] for row in table_rows(text_of(ROOT / "SECURITY.md")) if row[0] == "environment"]
+    assert re.findall("`([^`]+)`", told.partition(" and constants")[0]) == list(confinement.HANDED_ON)
+
+
 @pytest.mark.parametrize("form", ["cron", "systemd", "github"])
 def test_the_readme_shows_every_form_of_schedule(form: str) -> None:
     assert any(
@@ -265,29 +280,42 @@ def test_the_readme_shows_every_form_of_schedule(form: str) -> None:
     )
 
 
-def statuses() -> set[str]:
-    """Statuses of failures that the code spells out."""
-    found = set(INFRASTRUCTURE)
-    for path in [*ROOT.glob("audit/**/*.py"), *ROOT.glob("dumper/*.py")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call):
-                continue
-            called = ast.unparse(node.func).rpartition(".")[2]
-            given: list[ast.expr] = [each.value for each in node.keywords if each.arg == "status"]
-            if called in ("failure", "_stopped", "Answer"):
-                given += node.args[2:3] if called == "failure" else node.args[:1]
-            if called in ("Failure", "Trouble", "failure", "_stopped", "Answer"):
-                found |= {str(each.value) for each in given if isinstance(each, ast.Constant)}
-    return found - {"ok", "failed"}
-
-
 def test_every_status_of_a_failure_is_explained() -> None:
     page = text_of(ROOT / "docs" / "troubleshooting.md").partition("## What is tried again")[0]
     explained = {row[0].strip("`") for row in table_rows(page)} - {"status"}
-    assert {"unheld", "timeout", "raised", "disk-full"} <= statuses()
-    assert explained == statuses()
+    assert explained == set(Status) - {Status.READY, Status.OK}
     section = text_of(ROOT / "ARCHITECTURE.md").partition("\n## Failures\n")[2].partition("\n## ")[0]
     assert explained <= set(re.findall(r"`([a-z-]+)`", section))
+
+
+def places() -> list[str]:
+    """Patterns of all files that the table of modules names. One for a folder that nothing is listed of ends in /*."""
+    section = text_of(ROOT / "ARCHITECTURE.md").partition("\n## Where things are\n")[2].partition("\n## ")[0]
+    _, *listed = table_rows(section)
+    parts = [
+        (base, part)
+        for _, ours, elsewhere in listed
+        for base, cell in (("audit/", ours), ("", elsewhere))
+        for part in cell.split(";")
+    ]
+    found = []
+    for base, part in parts:
+        folder = re.match(r"\s*`([\w/]+/)`: ", part)
+        names = re.findall(r"`([\w/*]+(?:/|\.py))`", part[folder.end() :] if folder else part)
+        found += [base + (folder[1] if folder else "") + name + "*" * name.endswith("/") for name in names]
+    return found
+
+
+def test_the_table_of_modules_names_every_module_and_nothing_else() -> None:
+    modules = [
+        name_of(path)
+        for room in ("audit", "analysis", "dumper", "confine")
+        for path in (ROOT / room).rglob("*.py")
+        if not path.stem.startswith("__")
+    ]
+    assert len(modules) > 150
+    assert [name for name in sorted(modules) if not any(fnmatchcase(name, place) for place in places())] == []
+    assert [place for place in places() if not list(ROOT.glob(place))] == []
 
 
 def keys_of(schema: Mapping[str, Any]) -> set[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import resource
+import sys
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ import pytest
 
 from audit.asked import matrix_file, yaml_lines, yaml_models
 from audit.errors import MatrixError, UsageError
+from audit.failures import Status
 from audit.processes.answer_file import DamagedAnswer
 from audit.processes.answers import CellAnswer
 from audit.storage.store import Store
+from tests import fuzz as fuzz_program
 from tests import fuzzed_answers, fuzzed_matrices
 from tests.fuzz import LEAST, fuzz, within
 from tests.written_answers import read, recording, write
@@ -40,6 +44,20 @@ def test_answers_are_read_or_damaged(tmp_path: Path, store: Store) -> None:
     check = fuzzed_answers.answer_is_read_or_damaged
     found = fuzz(fuzzed_answers.contents(), lambda both: check(tmp_path / "a.npz", store, *both), seconds=SECONDS)
     assert found.total() >= LEAST
+
+
+def test_each_reader_is_fuzzed_for_as_long_as_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def fuzzed(*_: object, seconds: float, **__: object) -> Counter[str]:
+        given.append(seconds)
+        return Counter({"read": 1})
+
+    monkeypatch.setattr(fuzz_program, "fuzz", fuzzed)
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)  # which would hold for all later tests here
+    monkeypatch.setattr(sys, "argv", ["tests.fuzz", "--seconds", "7"])
+    fuzz_program.main()
+    assert given == [7.0, 7.0, 7.0]
 
 
 def test_the_fuzzing_notices_what_is_neither_read_nor_refused() -> None:
@@ -174,7 +192,7 @@ def test_a_long_name_in_an_answer_is_not_told_whole(tmp_path: Path) -> None:
 def test_a_number_as_large_as_can_be_is_compared_without_a_warning(store: Store) -> None:
     arrays = recording()
     arrays["reset.state"][1, 0] = 1.7e308
-    fuzzed_answers.is_stored_and_compared(store, CellAnswer(status="ok", reason="", arrays=arrays))
+    fuzzed_answers.is_stored_and_compared(store, CellAnswer(status=Status.OK, reason="", arrays=arrays))
 
 
 def test_ten_thousand_releases_are_below_every_limit() -> None:

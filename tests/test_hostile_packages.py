@@ -20,7 +20,7 @@ import pytest
 from audit.confining import protections
 from audit.installing import uv
 from tests import hostile
-from tests.conftest import PINS, SPRING, Finished, Program, dumpers, release, rows, write_matrix
+from tests.conftest import CHAOS, PINS, SPRING, Finished, Program, dumpers, release, rows, write_matrix
 from tests.hostile import Attempt, Targets
 
 GOOD = ["1.0", "1.1", "1.3"]
@@ -67,9 +67,9 @@ class Audited:
 
     def row(self, attempt: Attempt) -> tuple[str, str, str]:
         """Status, reason and last lines of the one failure of a release."""
-        name = f"hostile-{self.attempts.index(attempt)}/Spring"
-        sql = "SELECT status, reason, stderr_tail FROM failures WHERE subject = ?"
-        ((status, reason, tail),) = rows(self.database, sql, name)
+        name = f"hostile-{self.attempts.index(attempt)}"
+        sql = "SELECT status, reason, stderr_tail FROM failures WHERE subject IN (?, ?)"
+        ((status, reason, tail),) = rows(self.database, sql, name, f"{name}/Spring")
         return status, reason, tail
 
 
@@ -103,7 +103,8 @@ def audited(module_audit: Program, shared_cache: Path, tmp_path_factory: pytest.
     before = targets.other_release.read_bytes()
     targets.secret_file.write_text(TOKEN)
     try:
-        more = {"UV_FIND_LINKS": f"{module_audit.environment['UV_FIND_LINKS']},{wheels}", "AUDIT_TEST_TOKEN": TOKEN}
+        links = f"{module_audit.environment['UV_FIND_LINKS']},{wheels}"
+        more = {"UV_FIND_LINKS": links, "AUDIT_TEST_TOKEN": TOKEN, hostile.PASSWORD: TOKEN}
         with module_audit.started("run", matrix, "--db", database, "--no-explain", **more) as program:
             finished = program.finish(within=_PATIENCE_SECONDS)
         yield Audited(
@@ -202,4 +203,26 @@ def test_no_process_is_left(audited: Audited) -> None:
 def test_no_code_reaches_the_terminal_or_the_store(audited: Audited) -> None:
     texts = [str(value) for row in rows(audited.database, "SELECT reason, stderr_tail FROM failures") for value in row]
     for text in (audited.finished.stdout, audited.finished.stderr, *texts):
-        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", text)
+
+
+def test_an_odd_answer_costs_its_own_pairs_and_ends_no_audit(
+    release_audit: Program, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Each of them is the one whose twins and controls are asked; what is stored of it is met by every later run."""
+    wheels = tmp_path_factory.mktemp("liars")
+    hostile.build_liars(wheels)
+    rows_of = [release("67.1"), release("1.7"), release("67.0")]
+    matrix = write_matrix(release_audit.folder / "odd.yaml", rows_of, [CHAOS, SPRING])
+    more = {"UV_FIND_LINKS": f"{release_audit.environment['UV_FIND_LINKS']},{wheels}"}
+    for _ in range(2):
+        finished = release_audit("run", matrix, "--db", "odd.duckdb", **more)
+        assert finished.code == 0, finished.stdout + finished.stderr
+    database = release_audit.folder / "odd.duckdb"
+    sql = "SELECT newer, verdict FROM pairs WHERE older = 'tinysim-67.1' AND environment = 'Chaos' ORDER BY newer"
+    assert rows(database, sql) == [("tinysim-1.7", "amplified"), ("tinysim-67.0", "changed")]
+    assert rows(database, "SELECT DISTINCT reason FROM changes") == [("spaces: they differ",)]
+    ((certificate, reason),) = rows(database, "SELECT certificate, reason FROM certificates")
+    assert (certificate, reason.split(" than")[0]) == ("unexplained", "the twins have recordings of another shape")
+    ((planted, told),) = rows(database, "SELECT planted, reason FROM environments WHERE environment = 'Spring'")
+    assert (planted, "records another shape" in told) == ("unknown", True)

@@ -109,7 +109,7 @@ def required_by(distribution: str) -> set[str]:
 
 
 ROOMS = [
-    *("errors", "failures", "digests", "folders", "machine", "named_files"),
+    *("errors", "failures", "markup", "digests", "folders", "machine", "named_files"),
     *("confining", "asked", "installing", "cluster", "stimuli", "processes", "storage", "tools", "planning", "dumps"),
     *("comparisons", "run_rows", "laws", "explanations", "pipeline", "reproducing", "reports"),
     *("nights", "console", "doctor", "verbs", "cli", "guard", "__main__"),
@@ -125,6 +125,13 @@ def test_rooms_import_only_those_below_them() -> None:
         if ROOMS.index(name) > ROOMS.index(room(path)) and (room(path), name) != ("cli", "guard")  # it tells its code
     ]
     assert wrong == []
+
+
+def test_the_rooms_are_drawn_in_the_order_that_holds() -> None:
+    section = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("each room imports only those")[2]
+    drawn = section.partition("\n    ")[2].partition("\n\n")[0].replace("─", " ").split()
+    assert drawn == [name for name in ROOMS if name in drawn]
+    assert {path.parent.name for path in (ROOT / "audit").glob("*/__init__.py")} <= set(drawn)
 
 
 def room(path: Path) -> str:
@@ -232,12 +239,6 @@ def test_only_the_command_line_exits() -> None:
     assert sorted(exiting) == ["cli.py", "guard.py"], "and who stands in front of it"
 
 
-def test_nothing_prints_but_the_console_and_the_command_line() -> None:
-    for path in [*sources("audit"), *sources("analysis"), *sources("dumper")]:
-        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-        assert not [call.lineno for call in calls if ast.unparse(call.func) == "print"], path
-
-
 def test_no_file_names_the_host_of_a_registry() -> None:
     assert [name for name, text in texts() if HOSTS.search(text)] == []
 
@@ -251,7 +252,9 @@ def test_no_lock_file_that_records_hosts() -> None:
 
 
 def test_the_locked_dependencies_have_hashes_and_no_index() -> None:
-    for path in (ROOT / "requirements").glob("*.txt"):
+    locks = [path for path in tracked() if path.parent == ROOT / "requirements"]
+    assert {path.name for path in locks} == {"all.txt", "uv.txt"}
+    for path in locks:
         text = path.read_text(encoding="utf-8")
         assert "://" not in text
         entries = [entry for entry in re.split(r"\n(?=\S)", text) if not entry.startswith("#")]

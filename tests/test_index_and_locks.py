@@ -166,6 +166,16 @@ def test_a_lock_has_hashes_for_every_package_and_no_place(own_cache: Path) -> No
     assert release.lock.version_of("numpy") is None
 
 
+def test_a_lock_holds_no_address_of_an_index_whatever_uv_is_set_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = resolved("six==1.16.0")
+    settings = "emit-index-url = true\nemit-find-links = true\nemit-index-annotation = true\n"
+    (tmp_path / "uv.toml").write_text(f"[pip]\n{settings}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert resolved("six==1.16.0").lock == plain.lock
+
+
 def test_the_same_request_is_the_same_release_and_asks_the_index_once(own_cache: Path) -> None:
     first = resolved("six==1.16.0")
     (memory,) = files(own_cache / "locks")

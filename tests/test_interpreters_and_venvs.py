@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from audit.installing.locks import Lock
 from audit.installing.venvs import Recipe
 from audit.planning import building
 from audit.processes.dumper_child import DumperChild
+from tests import tinysim
 from tests.asked_releases import request, resolved
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -167,6 +169,35 @@ def test_a_virtualenv_is_built_once_rebuilt_for_another_recipe_and_removed_when_
     recipe.executable.unlink()
     recipe.executable.symlink_to("/nowhere")
     assert not venvs.ready(other), "its Python has to start"
+
+
+def test_what_the_cache_of_uv_has_lost_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine may lose its power after uv has unpacked a wheel and before any of that is on the disk."""
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    tinysim.write_wheel(tmp_path, "tiny", "1.0", {"tiny/__init__.py": "content = 1\n"}, ())
+    digest = hashlib.sha256((tmp_path / "tiny-1.0-py3-none-any.whl").read_bytes()).hexdigest()
+    lock = Lock.from_text(f"tiny==1.0 \\\n    --hash=sha256:{digest}\n")
+    recipe = Recipe(key="t" * 32, lock=lock.text, python_version=sys.version.split()[0])
+    assert venvs.ensure(recipe, "r") is None
+    (installed,) = recipe.folder.glob("lib/*/site-packages/tiny/__init__.py")
+    for unpacked in (tmp_path / "uv").rglob("tiny/__init__.py"):
+        os.truncate(unpacked, 0)
+    os.truncate(installed, 0)
+    assert not venvs.finished(recipe)
+    assert venvs.ensure(recipe, "r") is None
+    assert installed.read_text(encoding="utf-8") == "content = 1\n"
+
+
+def test_a_python_that_does_not_start_once_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = Recipe.of(resolved("six==1.16.0"))
+    assert venvs.ensure(recipe, "r") is None
+    (recipe.folder / "marker").touch()
+    start, starts = venvs._starts, iter([False, True])
+    monkeypatch.setattr(venvs, "_starts", lambda each: next(starts) and start(each))
+    assert venvs.ensure(recipe, "r") is None
+    assert (recipe.folder / "marker").exists()
 
 
 def test_what_does_not_build_is_a_failure_and_leaves_nothing() -> None:

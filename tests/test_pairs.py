@@ -11,7 +11,7 @@ from analysis.separation import Separation
 from analysis.verdicts import Evidence, Verdict
 from analysis.yardstick import Reading
 from audit.errors import StoreError
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.storage.store import Store
 from tests.stored_runs import RUN, audited, cell, count, exercised, finish, judgement, pairs, release
 
@@ -241,14 +241,17 @@ def test_failures_releases_and_packages_are_seen_through_their_views(store: Stor
     failure = Failure(
         subject="b",
         stage="resolve",
-        status="unresolved",
+        status=Status.UNRESOLVED,
         reason="no",
         exit_code=1,
         stderr_tail="error: no",
         seconds=0.5,
     )
-    died = Failure(subject="a/E", stage="dump", status="crashed", reason="SIGSEGV", signal=11)
-    releases = [replace(release("a", 0), lock_digest="d"), replace(release("b", 1), status="unresolved", reason="no")]
+    died = Failure(subject="a/E", stage="dump", status=Status.CRASHED, reason="SIGSEGV", signal=11)
+    releases = [
+        replace(release("a", 0), lock_digest="d"),
+        replace(release("b", 1), status=Status.UNRESOLVED, reason="no"),
+    ]
     store.finish_run("run", 0, releases, [cell("a", 0, None), cell("b", 1, None)], [], [failure, died])
     assert store.query("SELECT subject, exit_code, signal, stderr_tail FROM failures ORDER BY subject").rows == (
         ("a/E", None, 11, ""),
@@ -265,7 +268,7 @@ def test_failures_releases_and_packages_are_seen_through_their_views(store: Stor
 def test_failures_with_and_without_a_signal_in_any_order(store: Store, signals: tuple[int | None, ...]) -> None:
     store.begin_run(RUN)
     failures = [
-        Failure(subject=f"{index}", stage="dump", status="crashed", reason="", signal=number)
+        Failure(subject=f"{index}", stage="dump", status=Status.CRASHED, reason="", signal=number)
         for index, number in enumerate(signals)
     ]
     store.finish_run("run", 0, [], [], [], failures)
@@ -274,6 +277,6 @@ def test_failures_with_and_without_a_signal_in_any_order(store: Store, signals: 
 
 def test_one_cell_that_failed_in_two_stages_is_two_failures(store: Store) -> None:
     store.begin_run(RUN)
-    failures = [Failure(subject="a/E", stage=stage, status="crashed", reason="") for stage in ("probe", "dump")]
+    failures = [Failure(subject="a/E", stage=stage, status=Status.CRASHED, reason="") for stage in ("probe", "dump")]
     store.finish_run("run", 0, [], [], [], failures)
     assert count(store, "failures") == 2

@@ -17,7 +17,6 @@ from analysis.paper.systems import (
     ReacherRun,
     accelerations,
     acrobot_observation,
-    acrobot_trajectories,
     drawn,
     energy,
     reacher_observation,
@@ -126,18 +125,18 @@ def test_reacher_keeps_its_forward_kinematics() -> None:
 def test_starts_are_the_scalar_draws_in_their_order() -> None:
     rng = np.random.default_rng(5)
     starts = np.array([[rng.uniform(-width, width) for width in (1, 1, 0.5, 0.5)] for _ in range(3)])
-    arm = acrobot_trajectories(seed=9, ic_seed=5, dt=0.1, trajectories=3, steps=0)
+    arm = drawn(AcrobotRun(dt=0.1, trajectories=3, steps=0), seed=9, ic_seed=5)
     np.testing.assert_array_equal(np.concatenate(arm), acrobot_observation(starts))
 
 
 def test_the_seed_of_starts_is_the_seed_unless_one_is_given() -> None:
-    zero, one = (acrobot_trajectories(seed=seed, dt=0.1, steps=1)[0] for seed in (0, 1))
-    np.testing.assert_array_equal(acrobot_trajectories(seed=1, ic_seed=0, dt=0.1, steps=1)[0], zero)
+    zero, one = (drawn(AcrobotRun(dt=0.1, steps=1), seed)[0] for seed in (0, 1))
+    np.testing.assert_array_equal(drawn(AcrobotRun(dt=0.1, steps=1), seed=1, ic_seed=0)[0], zero)
     assert (one != zero).any()
 
 
 def test_noise_is_drawn_trajectory_by_trajectory() -> None:
-    silent, noisy = (acrobot_trajectories(seed=2, dt=0.1, steps=5, noise=noise) for noise in (0.0, 0.1))
+    silent, noisy = (drawn(AcrobotRun(dt=0.1, steps=5, noise=noise), 2) for noise in (0.0, 0.1))
     rng = np.random.default_rng(2 + 90210)
     for one, other in zip(silent, noisy, strict=True):
         np.testing.assert_array_equal(other, one + rng.normal(0, 0.1, one.shape))
@@ -150,14 +149,14 @@ def test_noise_comes_after_the_fault_and_the_fault_after_sampling() -> None:
         seen.append(observations.shape)
         return np.zeros_like(observations)
 
-    arm = acrobot_trajectories(dt=0.1, steps=20, every=10, fault_of_observation=fault, noise=1.0)
+    arm = drawn(AcrobotRun(dt=0.1, steps=20, every=10, fault_of_observation=fault, noise=1.0))
     assert seen == [(1, 8, 3, 6)]
     assert np.concatenate(arm).std() == pytest.approx(1.0, rel=0.2)
 
 
 def test_every_nth_sample_of_the_integration_is_observed() -> None:
     np.testing.assert_array_equal(
-        acrobot_trajectories(dt=0.01, steps=20, every=10)[3], acrobot_trajectories(dt=0.01, steps=20)[3][::10]
+        drawn(AcrobotRun(dt=0.01, steps=20, every=10))[3], drawn(AcrobotRun(dt=0.01, steps=20))[3][::10]
     )
 
 

@@ -72,6 +72,11 @@ class Cluster:
         self.placement.done(number)
         self.ended.append(number)
 
+    def put_back(self, which: int) -> None:
+        name, number = self.running.pop(which % len(self.running))
+        self.begun.remove((name, number))
+        self.placement.put_back(number, name)
+
     def lose(self, which: int) -> None:
         name, number = self.running.pop(which % len(self.running))
         if not self.placement.lost(number, name):
@@ -114,7 +119,9 @@ def test_every_job_is_run_once_or_told_to_have_no_node(
 @given(
     jobs,
     nodes,
-    st.lists(st.tuples(st.sampled_from(["end", "end", "lose", "lose_node"]), st.integers(0, 99)), max_size=60),
+    st.lists(
+        st.tuples(st.sampled_from(["end", "end", "put_back", "lose", "lose_node"]), st.integers(0, 99)), max_size=60
+    ),
 )
 def test_losses_end_nothing_but_what_was_lost_too_often(
     wanted: list[Needs], members: list[Node], events: list[tuple[str, int]]
@@ -174,6 +181,29 @@ def test_a_job_is_tried_on_another_node_first() -> None:
     assert cluster.placement.lost(0, "x")
     assert cluster.placement.take("x") is None
     assert cluster.placement.take("y") == 0
+
+
+def test_what_a_node_did_not_begin_is_anybodys_again() -> None:
+    """It took two of a virtualenv and can begin neither: it has fewer slots than it seemed, and builds nothing."""
+    members = [Node(name=name, machine="old", slots=slots) for name, slots in (("x", 3), ("y", 1))]
+    placement = Cluster.of([Needs(), *[Needs(machine="old", venv="a")] * 2], members).placement
+    assert [placement.take("x") for _ in range(3)] == [0, 1, 2]
+    placement.join(Node(name="x", machine="old", slots=1))
+    for number in (2, 1):
+        assert placement.has_too_many("x")
+        placement.put_back(number, "x")
+    assert not placement.has_too_many("x")
+    assert placement.venvs == {"x": frozenset(), "y": frozenset()}
+    assert [placement.take(name) for name in "xy"] == [None, 1]
+
+
+def test_what_is_kept_for_a_node_that_is_gone_is_too_much() -> None:
+    placement = Cluster.of([Needs()], [Node(name="x", machine="old", slots=1)]).placement
+    assert placement.take("x") == 0
+    placement.leave("x")
+    assert placement.has_too_many("x")
+    placement.put_back(0, "x")
+    assert placement.stranded() == (0,)
 
 
 def test_a_lone_node_tries_again() -> None:

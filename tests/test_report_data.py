@@ -19,7 +19,7 @@ import pytest
 from analysis.report import model, rendering
 from analysis.report.model import Page
 from analysis.report.rendering import TooLarge, render
-from analysis.verdicts import Verdict
+from analysis.verdicts import SIGNS, Verdict
 from audit.errors import UsageError
 from audit.reports import report_collecting
 from audit.storage.store import Store
@@ -68,7 +68,7 @@ def test_cells_and_verdicts_together_are_the_pairs_of_the_store(tmp_path: Path) 
     }
     with Store(path, read_only=True) as store:
         stored = store.query("SELECT environment, older, newer, verdict FROM pairs").rows
-    assert joined == {tuple(row[:3]): model.SIGNS[row[3]] for row in stored}
+    assert joined == {tuple(row[:3]): SIGNS[row[3]] for row in stored}
 
 
 def test_neighbours_that_differ_are_those_of_the_store(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_neighbours_that_differ_are_those_of_the_store(tmp_path: Path) -> None:
             "SELECT environment, older, newer, verdict FROM pairs WHERE adjacent AND verdict IN"
             " ('rounding', 'amplified', 'changed')"
         ).rows
-    assert found == {(*row[:3], model.SIGNS[row[3]]) for row in stored}
+    assert found == {(*row[:3], SIGNS[row[3]]) for row in stored}
     assert found
 
 

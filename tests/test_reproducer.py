@@ -150,7 +150,7 @@ def test_the_issue_says_what_a_maintainer_asks() -> None:
     assert "in 31 of 512 states" in text
     assert "Rounding does not explain it: at most they are 3.4e+09 times as far apart" in text
     assert "| `observation[1]` | 2.0 | 2.25 | 0.25 |" in text
-    assert "- dof_invweight0[obj_slidex]: 0.5 → 0.25\n" in text
+    assert r"- dof\_invweight0\[obj\_slidex\]: 0.5 → 0.25" in text.splitlines()
     assert "| mujoco | 2.3.7 | 3.0.0 |" in text
     assert "The same in both: Python 3.11.7, gymnasium 0.29.1, numpy 1.26.4." in text
     for side in ("2.3.7", "3.0.0"):
@@ -160,6 +160,13 @@ def test_the_issue_says_what_a_maintainer_asks() -> None:
     assert "as recorded with mujoco 3.0.0; off mujoco 2.3.7 by 0.5 at state[1]\n" in text
     assert f"```python\n{reproducer_script.script(case())}```" in text
     assert "release-audit" in text
+
+
+def test_no_name_of_a_package_is_markup_in_the_issue() -> None:
+    told = "constant that differs: [a](http://x)<img src=x>[www.evil.example]: @everyone → `1`"
+    text = reproducer_issue.issue(case(told=(told,)))
+    for raw in ("[a](", "http://", "<img", "www.", "@everyone", "`1`"):
+        assert raw not in text
 
 
 def test_what_rounding_may_do_is_not_called_more() -> None:

@@ -44,6 +44,7 @@ def served(script: str, *labels: str, interpreter: str = "/bin/sh") -> list[Fail
     recipe.executable.chmod(0o755)
     recipe.bytecode.mkdir()
     (recipe.folder / "recipe.json").write_text(recipe.text(), encoding="utf-8")
+    (recipe.folder / "files.json").write_text("{}", encoding="utf-8")
     cells = tuple(
         CellTask(
             task="probe", label=label, environment=label, kind="gymnasium", source=label, arguments="{}", edits="{}",

@@ -99,6 +99,31 @@ def test_a_copy_into_which_a_checkpoint_fell_does_not_count(tmp_path: Path, monk
     assert rows(tmp_path / "copy.duckdb", "SELECT older, newer FROM pairs") == [("a", "b")]
 
 
+def test_a_copy_with_a_half_written_block_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, copy = tmp_path / "audit.duckdb", tmp_path / "copy.duckdb"
+    with Store(path) as store:
+        audited(store, {"a": "x", "b": "x"})
+    ((block,),) = rows(path, "SELECT max(block_id) FROM pragma_metadata_info()")
+    end = snapshots.HEADERS_BYTES + (block + 1) * 2**18
+    copied = shutil.copyfileobj
+    torn = [1, 2]
+
+    def disturbed(file: Any, out: Any, *given: Any) -> None:
+        copied(file, out, *given)
+        if torn:
+            out.seek(end - torn.pop())
+            out.write(b"\xff")
+
+    monkeypatch.setattr(shutil, "copyfileobj", disturbed)
+    monkeypatch.setattr(snapshots, "TRIES", 1)
+    with pytest.raises(StoreError, match=r"no copy of .*audit.duckdb can be opened: .*Corrupt database file"):
+        snapshots.take(path, copy, arrays=False)
+    monkeypatch.setattr(snapshots, "TRIES", 2)
+    snapshots.take(path, copy, arrays=False)
+    assert torn == []
+    assert rows(copy, "SELECT older, newer FROM pairs") == [("a", "b")]
+
+
 def test_arrays_come_along_where_they_are_wanted(tmp_path: Path) -> None:
     path = tmp_path / "results" / "audit.duckdb"
     with Store(path) as store:

@@ -13,11 +13,13 @@ import pytest
 
 from audit import folders
 from audit.asked.releases import ReleaseRequest
-from audit.confining import protections
+from audit.confining import confinement, protections
 from audit.failures import Failure
-from audit.installing import locks, uv_turns, venvs
+from audit.installing import locks, source_builds, uv_turns, uv_variables, venvs
 from audit.installing.locks import Release
+from audit.installing.uv import Answer
 from audit.installing.venvs import Recipe
+from tests import tinysim
 
 BACKEND = """
 import json, os, socket, zipfile
@@ -68,10 +70,11 @@ def build_wheel(folder, settings=None, metadata=None):
 """Puts something where uv is about to install."""
 
 
-def write_sdist(folder: Path, backend: str) -> None:
+def write_sdist(folder: Path, backend: str, requires: str = "") -> None:
+    required = f"requires = {[requires] if requires else []}"
     files = {
         "PKG-INFO": "Metadata-Version: 2.1\nName: tinysource\nVersion: 1.0\n",
-        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+        "pyproject.toml": f'[build-system]\n{required}\nbuild-backend = "backend"\nbackend-path = ["."]\n',
         "backend.py": backend,
     }
     with tarfile.open(folder / "tinysource-1.0.tar.gz", "w:gz") as archive:
@@ -195,6 +198,127 @@ def test_a_build_does_not_pass_off_its_failure_as_the_machines(sources: Path, sa
     assert (found.status, said in found.stderr_tail) == ("unresolved", True), found
 
 
+ASKED_FOR = "DATA${CLOUD_TOKEN}/x-1.0-py3-none-any.whl"
+
+
+def _silent(listener: socket.socket) -> bool:
+    """Whether nobody has called."""
+    try:
+        listener.accept()[0].close()
+    except TimeoutError:
+        return True
+    return False
+
+
+def test_what_is_required_for_a_build_is_not_fetched_from_any_address(listener: socket.socket, tmp_path: Path) -> None:
+    """In an address uv fills in the user's variables."""
+    port = listener.getsockname()[1]
+    write_sdist(tmp_path / "sources", BACKEND, requires=f"x @ http://127.0.0.1:{port}/{ASKED_FOR}")
+    with listener:
+        found = locks.resolve(request("tinysource"))
+        if not is_on("builds"):
+            return  # doctor says so
+        assert _silent(listener)
+    assert isinstance(found, Failure)
+    assert (found.status, "`x @ http://127.0.0.1" in found.reason) == ("unresolved", True), found
+    assert "s3cret" not in found.reason + found.stderr_tail
+
+
+SAID = "Failed to install requirements from x\\n  cause: Failed to download `%s`"
+
+
+@pytest.mark.parametrize(
+    "asked", ["x @ http://127.0.0.1:PORT/" + ASKED_FOR, "--index-url=http://127.0.0.1:PORT/simple"]
+)
+def test_nobody_is_called_because_a_build_says_so(listener: socket.socket, tmp_path: Path, asked: str) -> None:
+    said = SAID % asked.replace("PORT", str(listener.getsockname()[1]))
+    write_sdist(tmp_path / "sources", PLANTING.replace("PLANT", f'raise SystemExit("{said}")'))
+    with listener:
+        found = locks.resolve(request("tinysource"))
+        if not is_on("builds"):
+            return  # doctor says so
+        assert _silent(listener)
+    assert isinstance(found, Failure)
+    assert (found.status, "Failed to download" in found.stderr_tail) == ("unresolved", True), found
+
+
+@pytest.mark.parametrize("missing", ["x @ http://h/x.whl", "--index-url http://h", "-r /etc/passwd", "-cx", "./x"])
+def test_only_what_an_index_can_have_is_fetched(missing: str) -> None:
+    own = f"  cause: Failed to install requirements from y\n  cause: Failed to download `{missing}`\n"
+    own += f"  cause: No solution found when resolving: `{missing}`, `setuptools>=40, <60`, `wheel ; extra == 'x'`"
+    answer = Answer(ok=False, output="", errors=f"{own}\n\n[stderr]\nother was not found in the cache\n", exit_code=1)
+    assert source_builds._missing(answer) == {"setuptools>=40, <60", "wheel ; extra == 'x'"}
+
+
+@pytest.mark.parametrize("said", ["a", "\\n", "a==1", "[stdout]", "\\nFailed to install requirements from"])
+def test_a_build_may_say_much(sources: Path, said: str) -> None:
+    """It took hours to look through a line of a million letters."""
+    write_sdist(sources, PLANTING.replace("PLANT", f'raise SystemExit("{said}" * (2**21 // {len(said)}) + "the end")'))
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert found.status == "unresolved"
+    assert "Failed to" in found.reason
+    assert "the end" in found.stderr_tail
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "plant"),
+    [
+        ("LARGEST_BUILD_BYTES", 2**24, "open(os.path.join(folder, 'filler'), 'wb').write(b'x' * 2**26)"),
+        ("MOST_FILES", 500, "[open(os.path.join(folder, str(number)), 'w').close() for number in range(2000)]"),
+        ("LARGEST_BUILD_BYTES", 2**24, "open(os.environ['HOME'] + '/filler', 'wb').write(b'x' * 2**26)"),
+    ],
+)
+def test_a_build_that_writes_without_end_is_ended(
+    sources: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, plant: str
+) -> None:
+    write_sdist(sources, PLANTING.replace("PLANT", f"{plant}; __import__('time').sleep(3600)"))
+    if not is_on("builds"):
+        return  # doctor says so
+    monkeypatch.setattr(uv_turns, limit, most)
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert (found.status, found.reason.startswith("it wrote more than")) == ("unresolved", True), found
+
+
+def test_where_uv_cannot_be_confined_nothing_is_built(
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless the system has no means for it, which doctor says."""
+    marker = tmp_path / "built"
+    write_sdist(sources, PLANTING.replace("PLANT", f'open("{marker}", "w").close()'))
+    launcher = tmp_path / "launcher.py"
+    launcher.write_text("raise SystemExit('confine: out of order')", encoding="utf-8")
+    monkeypatch.setattr(uv_turns, "LAUNCHER", launcher)
+    monkeypatch.setattr(confinement, "mechanisms", lambda: {"landlock": ""})
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert (found.status, "out of order" in found.reason, marker.exists()) == ("no-sandbox", True, False)
+    monkeypatch.setattr(confinement, "mechanisms", lambda: {"landlock": "Function not implemented"})
+    assert isinstance(locks.resolve(request("tinysource")), Release)
+    assert marker.exists()
+
+
+@pytest.mark.parametrize("name", ["UV_COMPILE_BYTECODE", "UV_NO_CACHE"])
+@pytest.mark.parametrize("by_file", [False, True])
+def test_nothing_of_a_wheel_runs_while_it_is_installed(
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, by_file: bool
+) -> None:
+    """A line of a ``.pth`` file is run by every Python that starts with it, as the one that compiles."""
+    marker = tmp_path / "ran"
+    files = {"tinysource.py": "", "tinysource.pth": f"import os; open({str(marker)!r}, 'w').close()\n"}
+    tinysim.write_wheel(sources, "tinysource", "1.0", files, ())
+    monkeypatch.setenv(name, "1")
+    if by_file:
+        (tmp_path / "uv.toml").write_text("[pip]\ncompile-bytecode = true\n")
+        monkeypatch.chdir(tmp_path)
+    release = locks.resolve(request())
+    assert isinstance(release, Release), release
+    assert venvs.ensure(Recipe.of(release), "r") is None
+    assert not marker.exists()
+    assert list(Recipe.of(release).folder.glob("lib/python*/site-packages/tinysource.pth"))
+
+
 @pytest.mark.parametrize(
     ("address", "left"),
     [
@@ -207,4 +331,4 @@ def test_a_build_does_not_pass_off_its_failure_as_the_machines(sources: Path, sa
     ],
 )
 def test_nothing_of_a_password_is_left_in_an_address(address: str, left: str) -> None:
-    assert uv_turns.redacted(address) == left
+    assert uv_variables.redacted(address) == left

@@ -13,7 +13,7 @@ from audit.nights.standings import Met, Question
 from audit.nights.waivers import Waivers
 from audit.reports import summary
 from audit.reports.summaries.value import AuditSummary
-from audit.storage.records import RunCell, RunRelease
+from audit.storage.records import RunCell, RunRelease, Standing
 from audit.storage.store import Store
 from audit.verbs.running import is_alarming
 from tests.stored_runs import RUN, cell, exercised, finish, judgement, release
@@ -28,7 +28,7 @@ def question(*due: str, nightly: bool = True, packages: Mapping[str, str] | None
     )  # fmt: skip
 
 
-def told(met: Met, standing: str = "new") -> list[tuple[str, str, str]]:
+def told(met: Met, standing: Standing = Standing.NEW) -> list[tuple[str, str, str]]:
     return [(each.older, each.newer, each.verdict) for each in met.of(standing)]
 
 
@@ -60,7 +60,7 @@ def test_a_release_that_does_worse_than_change_is_told_once(store: Store, status
     assert told(met) == [("a", "b", verdict)]
     assert met.not_audited == ()
     assert told(standings.meet(store, question("c"))) == [], "it is as wrong as the one before"
-    assert told(standings.meet(store, question("c")), "known") == [("a", "b", verdict), ("a", "c", verdict)]
+    assert told(standings.meet(store, question("c")), Standing.KNOWN) == [("a", "b", verdict), ("a", "c", verdict)]
 
 
 def test_another_fault_than_that_of_the_release_before_is_new(store: Store) -> None:
@@ -78,7 +78,7 @@ def test_nothing_is_said_across_a_release_that_the_machine_failed_at(store: Stor
     changed(store, ("x", "y"))
     audited(store, one_after_the_other("a", "b", "c"), ["x", None, "y"], b="no-python")
     met = standings.meet(store, question("c"))
-    assert told(met) + told(met, "known") == []
+    assert told(met) + told(met, Standing.KNOWN) == []
 
 
 def test_states_that_read_back_otherwise_are_told(store: Store) -> None:
@@ -117,7 +117,7 @@ def test_two_series_that_differ_do_not_differ_anew_with_every_release(store: Sto
     two_series(store, ["x", "x", "y", "y"])
     met = standings.meet(store, question("old-2", "new-2"))
     assert told(met) == []
-    assert ("old-2", "new-2", "changed") in told(met, "known")
+    assert ("old-2", "new-2", "changed") in told(met, Standing.KNOWN)
 
 
 def test_two_series_that_begin_to_differ_are_told(store: Store) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from audit.errors import StoreError, UsageError
+from audit.failures import Status
 from audit.stimuli.bank import Bank, Coverage
 from audit.stimuli.stimulus import Stimulus, packed
 from audit.storage.migrating import MIGRATIONS
@@ -232,7 +233,7 @@ def new_dump(store: Store, key: str = "key", behaviour: str = "b", value: float 
     array = np.full((2, 3), value)
     stored = StoredArray(digest=store.arrays.put(array), dtype="float64", shape=(2, 3))
     return NewDump(
-        record=DumpRecord(status="ok", reason="", behaviour=behaviour),
+        record=DumpRecord(status=Status.OK, reason="", behaviour=behaviour),
         key=key,
         machine="cpu-1",
         stimulus="s",
@@ -300,7 +301,7 @@ def test_a_dump_whose_array_is_gone_is_not_reused_and_can_be_stored_again(store:
 
 
 def test_a_dump_without_a_behaviour_is_reused_too(store: Store) -> None:
-    record = DumpRecord(status="unavailable", reason="NameNotFound", behaviour=None)
+    record = DumpRecord(status=Status.UNAVAILABLE, reason="NameNotFound", behaviour=None)
     store.put_dumps([replace(new_dump(store), record=record, outputs={}, steps=0)])
     assert store.dumps(["key"]) == {"key": record}
 
@@ -362,11 +363,11 @@ def test_a_stimulus_that_was_cut_short_is_written_anew_before_anybody_reads_it(s
 
 def test_probes_and_stimuli_and_locks(store: Store) -> None:
     assert store.probe("k") is None
-    probe = ProbeRecord(status="ok", reason="", layout={"state_size": 4})
+    probe = ProbeRecord(status=Status.OK, reason="", layout={"state_size": 4})
     store.put_probe("k", probe)
-    store.put_probe("none", ProbeRecord(status="unavailable", reason="r", layout=None))
+    store.put_probe("none", ProbeRecord(status=Status.UNAVAILABLE, reason="r", layout=None))
     assert store.probe("k") == probe
-    assert store.probe("none") == ProbeRecord(status="unavailable", reason="r", layout=None)
+    assert store.probe("none") == ProbeRecord(status=Status.UNAVAILABLE, reason="r", layout=None)
     stimulus = Stimulus(digest="ab" * 32, payload=b"bytes", batches={"horizon": (2, 3), "forced": (5, 1)}, resets=0)
     store.put_stimuli([stimulus])
     store.put_stimuli([stimulus])
@@ -382,7 +383,7 @@ def test_probes_and_stimuli_and_locks(store: Store) -> None:
 
 def test_what_a_release_says_of_itself_is_stored_even_when_it_is_not_a_number(store: Store) -> None:
     layout = {"reference": [float("nan"), float("inf")]}
-    store.put_probe("k", ProbeRecord(status="ok", reason="", layout=layout))
+    store.put_probe("k", ProbeRecord(status=Status.OK, reason="", layout=layout))
     store.put_dumps([replace(new_dump(store), description={"time_step": float("nan")})])
     found = store.probe("k")
     assert found is not None

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from analysis.verdicts import Verdict
+from audit.failures import Status
 from audit.reports import summary
 from audit.stimuli import stimulus
 from audit.stimuli.bank import Bank, Coverage
@@ -64,8 +65,8 @@ def test_a_coverage_that_was_not_measured_stays_so(store: Store, features: dict[
 
 
 def test_a_bank_that_could_not_be_made_is_remembered_and_can_be_made_later(store: Store) -> None:
-    store.put_bank("k", ("incomparable", "why"))
-    assert store.bank("k") == ("incomparable", "why")
+    store.put_bank("k", (Status.INCOMPARABLE, "why"))
+    assert store.bank("k") == (Status.INCOMPARABLE, "why")
     store.put_bank("k", bank())
     assert isinstance(store.bank("k"), Bank)
     assert count(store, "internal.banks") == 1
@@ -85,7 +86,7 @@ def test_a_bank_whose_file_is_gone_is_made_anew(store: Store) -> None:
 
 def dump(behaviour: str, null: float | None, given: str = "s") -> NewDump:
     return NewDump(
-        record=DumpRecord(status="ok", reason="", behaviour=behaviour),
+        record=DumpRecord(status=Status.OK, reason="", behaviour=behaviour),
         key=f"key of {behaviour}",
         machine="here",
         stimulus=given,

@@ -14,12 +14,14 @@ from audit.named_files import STANDARD_OUTPUT
 from audit.reports.summaries import as_json, junit, markdown, plain
 from audit.reports.summaries.outputs import Outputs
 from audit.reports.summaries.value import AuditSummary, NotAudited
-from audit.storage.records import NightChange
+from audit.storage.records import Finding, NightChange, Standing
 from tests.conftest import SPRING, Program, release, write_matrix
 
-NASTY = '<script>alert(1)</script> | `code` \x1b[31mred\x00 ]]> & "quoted" [a](http://x) @everyone *bold*\nnext'
+NASTY = '<script>alert(1)</script> | `code` \x1b[31mred\x00 ]]> & "quoted" [a](http://x) www.a.b @everyone *bold*\nnext'
 
-CHANGE = NightChange(environment="E", older="a-1", newer="a-2", verdict="changed", standing="new", reason="far apart")
+CHANGE = NightChange(
+    environment="E", older="a-1", newer="a-2", verdict=Finding.CHANGED, standing=Standing.NEW, reason="far apart"
+)
 SUMMARY = AuditSummary(
     matrix="m",
     night="2026-11-18",
@@ -29,8 +31,8 @@ SUMMARY = AuditSummary(
     releases=3,
     changes=(
         CHANGE,
-        replace(CHANGE, environment="F", standing="waived", waiver="fine (ada, until 2027-01-01)"),
-        replace(CHANGE, environment="G", standing="known"),
+        replace(CHANGE, environment="F", standing=Standing.WAIVED, waiver="fine (ada, until 2027-01-01)"),
+        replace(CHANGE, environment="G", standing=Standing.KNOWN),
     ),
     not_audited=(NotAudited(subject="a-3", status="unbuilt", reason="no wheel"),),
     notes=("a 4 has been yanked",),
@@ -92,7 +94,7 @@ def test_markdown_has_a_table_for_each_kind() -> None:
 
 def test_nothing_in_markdown_is_markup_but_its_own() -> None:
     text = markdown.render([nasty()])
-    for raw in ("<script", "\x1b", "\x00", "[a](", "@everyone", "*bold*", "`code`", "http://"):
+    for raw in ("<script", "\x1b", "\x00", "[a](", "@everyone", "*bold*", "`code`", "http://", "www."):
         assert raw not in text
     rows = [line for line in text.splitlines() if line.startswith("| &lt;script")]
     assert len(rows) == 1

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from analysis.verdicts import Verdict
+from audit.failures import Status
 from audit.installing.locks import Lock
 from audit.reports import summary
 from audit.storage.records import BlameRecord, ExplanationRecord
@@ -31,10 +32,10 @@ EXPLAINED = ExplanationRecord(
 
 
 def test_the_summary_counts_verdicts_and_names_what_is_missing(store: Store) -> None:
-    releases = [release("a", 0), release("b", 1), replace(release("c", 2), status="unbuilt", reason="no compiler")]
+    releases = [release("a", 0), release("b", 1), replace(release("c", 2), status=Status.UNBUILT, reason="no compiler")]
     cells = [
         *(cell(each.release, each.position, behaviour) for each, behaviour in zip(releases, "xy", strict=False)),
-        replace(cell("c", 2, None), status="unbuilt"),
+        replace(cell("c", 2, None), status=Status.UNBUILT),
         cell("a", 0, "p", "F"),
         cell("b", 1, None, "F"),
     ]

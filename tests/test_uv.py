@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from audit.errors import IndexUnreachable, ToolMissing
-from audit.failures import Failure, readable
-from audit.installing import uv
+from audit.failures import Failure, Status, printable, readable
+from audit.installing import uv, uv_variables
 from audit.installing.uv import Answer
+from tests import tinysim
 
 NOWHERE = "http://127.0.0.1:9/simple"  # the discard port: nothing listens there
 
@@ -92,7 +95,7 @@ def test_an_index_that_does_not_answer_is_unreachable() -> None:
     assert "127.0.0.1:9" in answer.reason
     with pytest.raises(IndexUnreachable, match=r"cannot be reached: .*Check the network"):
         uv.require_index(answer)
-    failure = answer.failure("r", "resolve", "unresolved", 0.5)
+    failure = answer.failure("r", "resolve", Status.UNRESOLVED, 0.5)
     assert (failure.status, failure.is_infrastructure) == ("unreachable", True)
 
 
@@ -132,17 +135,17 @@ def test_what_a_build_says_is_not_what_uv_says(stream: str, said: str) -> None:
     errors = f"error: Failed to build `x==1.0`\n  cause: The build backend returned an error\n\n[{stream}]\n{said}\n"
     answer = Answer(ok=False, output="", errors=errors, exit_code=1)
     assert (answer.unreachable, answer.full_disk, answer.unsatisfiable) == (False, False, False)
-    assert answer.failure("r", "build", "unbuilt", 0.0).status == "unbuilt"
+    assert answer.failure("r", "build", Status.UNBUILT, 0.0).status == "unbuilt"
 
 
 def test_a_full_disk_is_the_machines_fault() -> None:
     answer = failed("error: failed to write\n  cause: No space left on device (os error 28)\n")
     assert answer.full_disk
-    failure = answer.failure("r", "build", "unbuilt", 1.5)
+    failure = answer.failure("r", "build", Status.UNBUILT, 1.5)
     assert failure == Failure(
         subject="r",
         stage="build",
-        status="disk-full",
+        status=Status.DISK_FULL,
         reason="failed to write: No space left on device (os error 28)",
         exit_code=1,
         stderr_tail=answer.errors,
@@ -156,6 +159,33 @@ def test_what_a_package_prints_cannot_move_the_cursor() -> None:
     assert readable("x" * 5000) == "x" * 4000
     assert readable("abc", limit=2) == "bc"
     assert readable("\x1b]0;title\x07text").endswith("text")
+    assert readable("one\u061c\u200f\u2067two") == "onetwo"
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("::error::owned", 4000),
+        ("fine\n \t\u00a0::add-mask::a", 4000),
+        ("\x1b[0m::stop-commands::a", 4000),
+        ("it said::error::owned", 14),
+    ],
+)
+def test_what_a_package_prints_is_no_command_where_a_line_begins(text: str, limit: int) -> None:
+    shown = readable(text, limit)
+    assert not [line for line in shown.splitlines() if line.lstrip().startswith("::")]
+    assert readable(shown) == shown
+
+
+@pytest.mark.parametrize("text", ["see ##[error]owned", "##vso[task.setvariable]a", "##teamcity[a]"])
+def test_what_a_package_prints_is_no_command_anywhere(text: str) -> None:
+    assert not re.search(r"##\w*\[", printable(text))
+    assert printable(text).replace("\u200b", "") == text
+
+
+@pytest.mark.parametrize("text", ["std::vector<int> and std::\nsort", "a\n: b", "## heading", "a[1:2, ::3]", "#[x]"])
+def test_ordinary_text_is_left_as_it_is(text: str) -> None:
+    assert printable(text) == text
 
 
 def test_the_users_virtualenv_does_not_decide(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -163,6 +193,73 @@ def test_the_users_virtualenv_does_not_decide(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setenv("UV_PYTHON", "2.7")
     assert compiled("six==1.16.0", "--no-annotate").output == "six==1.16.0\n"
     assert os.environ["UV_PYTHON"] == "2.7"
+
+
+ADDRESS = "x @ http://127.0.0.1:9/%s/x-1.0-py3-none-any.whl"
+
+
+def test_a_package_does_not_choose_a_variable_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Uv fills in variables in an address, also where a package wrote it."""
+    monkeypatch.setenv("CLOUD_TOKEN", "s3cret")
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
+    tinysim.write_wheel(tmp_path, "leaky", "1.0", {"leaky.py": ""}, (ADDRESS % "${CLOUD_TOKEN}",))
+    answer = compiled("leaky==1.0")
+    assert "CLOUD_TOKEN" in answer.reason
+    assert "s3cret" not in answer.reason + answer.errors
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "address"),
+    [
+        ("UV_INDEX_PRIVATE_PASSWORD", "s3cret and {more}", ADDRESS),
+        ("UV_INDEX_PRIVATE_USERNAME", "s3cret", ADDRESS),
+        ("UV_DEFAULT_INDEX", "https://s3cret@host/simple", ADDRESS),
+        ("UV_INDEX", "private=https://me:s3cret@host/simple", "x @ %s/x.whl"),
+    ],
+)
+def test_credentials_that_uv_gets_are_not_in_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, address: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    tinysim.write_wheel(tmp_path, "leaky", "1.0", {"leaky.py": ""}, (address % f"${{{name}}}",))
+    answer = compiled("leaky==1.0")
+    assert "***" in answer.errors
+    assert "s3cret" not in answer.errors
+
+
+def test_uv_gets_what_it_reads_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = "PATH", "HOME", "UV_INDEX", "UV_INDEX_A_PASSWORD", "https_proxy", "SSL_CERT_FILE", "NETRC", "LC_ALL"
+    kept = "UV_PUBLISH_TOKEN", "UV_COMPILE_BYTECODE", "UV_PYTHON", "VIRTUAL_ENV", "RUST_LOG", "GITHUB_TOKEN", "PATHS"
+    for name in (*given, *kept, "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "1")
+    found = uv_variables.handed_on()
+    assert set(given) <= set(found)
+    assert not {*kept, "AWS_SECRET_ACCESS_KEY"} & set(found)
+    monkeypatch.setenv("UV_S3_ENDPOINT_URL", "https://host")
+    assert "AWS_SECRET_ACCESS_KEY" in uv_variables.handed_on(), "uv signs with it"
+
+
+def test_what_is_hidden_of_a_text() -> None:
+    variables = {"UV_INDEX_A_PASSWORD": "p@ss w0rd\n", "UV_KEYRING_PROVIDER": "subprocess", "UV_INDEX_A_USERNAME": "me"}
+    text = "some p@ss w0rd, P%40SS%20W0RD and a subprocess"
+    assert uv_variables.without_secrets(text, variables) == "some ***, *** and a subprocess"
+    assert uv_variables.without_secrets(text, {}) == text
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "Failed to download distribution due to network timeout. Try increasing UV_HTTP_TIMEOUT",
+        "error decoding response body",
+        "request or response body error",
+    ],
+)
+def test_a_file_that_breaks_off_is_the_indexs_fault_and_not_that_of_who_is_offline(cause: str) -> None:
+    answer = failed(f"error: Failed to download `x==1.0`\n  cause: {cause}\n")
+    assert answer.unreachable
+    assert not replace(answer, offline=True).unreachable
 
 
 def test_the_version_is_a_version() -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.comparisons import comparing
+from audit.failures import Status
 from audit.storage.records import RunCell
 
 
@@ -17,7 +18,7 @@ def cell(release: str, behaviour: str | None, environment: str = "E", position: 
         release=release,
         position=position,
         cell_key=None,
-        status="ok",
+        status=Status.OK,
         reason="",
         behaviour=behaviour,
         reused=False,

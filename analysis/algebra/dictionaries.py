@@ -30,11 +30,14 @@ so that the way back is exact."""
 _CONSTANT = 1e-9
 """A variable that varies by less than this beside its size is constant: rounding must not come to fill an interval."""
 
+LEAST = 2
+"""Samples of a trajectory: one has no difference, and nothing to vary."""
+
 LARGEST = 1e20
 """Of a sample: the squares of a polynomial of degree seven are numbers up to it."""
 
 
-def checked(trajectories: Sequence[Floats], variables: int, least: int = 2) -> None:
+def checked(trajectories: Sequence[Floats], variables: int) -> None:
     """Refuse what no dictionary can be evaluated on.
 
     Limits: it sees shapes and sizes. That a column is the quantity which it is called is not for it to see.
@@ -47,8 +50,8 @@ def checked(trajectories: Sequence[Floats], variables: int, least: int = 2) -> N
     for number, trajectory in enumerate(trajectories):
         if trajectory.ndim != 2 or trajectory.shape[1] != variables:
             raise BadData(f"trajectory {number} has the shape {trajectory.shape} and must have {variables} columns")
-        if len(trajectory) < least:
-            raise BadData(f"trajectory {number} has {len(trajectory)} samples, and at least {least} are needed")
+        if len(trajectory) < LEAST:
+            raise BadData(f"trajectory {number} has {len(trajectory)} samples, and at least {LEAST} are needed")
         if not np.isfinite(trajectory).all():
             row = int(np.flatnonzero(~np.isfinite(trajectory).all(axis=1))[0])
             raise BadData(f"trajectory {number} is not a number at sample {row}")

@@ -44,6 +44,10 @@ rows by the inverse rule: below chance on arms that are the same.
 """
 
 
+SEED = 0
+"""Of the draws that a test makes. Arms have seeds; a test on the same two arms says the same again."""
+
+
 class BaselineUnavailable(RuntimeError):
     """A baseline needs a package that is not installed."""
 
@@ -56,13 +60,13 @@ class Outcome:
     p: float
 
 
-def kernel_test(reference: Arm, test: Arm, seed: int = 0, subsample: int = 2000, permutations: int = 10_000) -> Outcome:
+def kernel_test(reference: Arm, test: Arm, subsample: int = 2000, permutations: int = 10_000) -> Outcome:
     """The unbiased squared maximum mean discrepancy under a Gaussian kernel, by permutation of the labels.
 
     Limits: it says that pooled rows differ, and never which law or constant; rows of one trajectory are not
     independent, and p is too small by that.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     rows, labels = _pooled(reference, test, subsample, rng)
     kernel = _kernel(rows, rng)
     sums = kernel.sum(axis=1, dtype=np.float64)
@@ -104,14 +108,14 @@ def _discrepancies(kernel: Singles, sums: Floats, members: Singles) -> Floats:
     return found
 
 
-def ks_by_column(reference: Arm, test: Arm, seed: int = 0, subsample: int = 2000) -> tuple[Outcome | None, ...]:
+def ks_by_column(reference: Arm, test: Arm, subsample: int = 2000) -> tuple[Outcome | None, ...]:
     """Kolmogorov–Smirnov of each column, its p corrected for the number of columns tested.
 
     ``None`` for a column that is constant in both arms, even if at another value: it has no distribution.
 
     Limits: marginals only: two arms whose columns agree one by one pass, whatever relates them.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     one, other = _subsampled(reference, subsample, rng), _subsampled(test, subsample, rng)
     tested = np.flatnonzero(np.maximum(np.ptp(one, axis=0), np.ptp(other, axis=0)) > CONSTANT)
     found: list[Outcome | None] = [None] * one.shape[1]
@@ -121,16 +125,16 @@ def ks_by_column(reference: Arm, test: Arm, seed: int = 0, subsample: int = 2000
     return tuple(found)
 
 
-def ks_test(reference: Arm, test: Arm, seed: int = 0, subsample: int = 2000) -> Outcome:
+def ks_test(reference: Arm, test: Arm) -> Outcome:
     """Kolmogorov–Smirnov of every column: the one that separates most, corrected for their number.
 
     Limits: it names a column, not a cause, and sees nothing in the relations between columns.
     """
-    tested = [each for each in ks_by_column(reference, test, seed, subsample) if each is not None]
+    tested = [each for each in ks_by_column(reference, test) if each is not None]
     return min(tested, key=lambda each: (each.p, -each.statistic), default=Outcome(statistic=0.0, p=1.0))
 
 
-def discriminator_test(reference: Arm, test: Arm, seed: int = 0, subsample: int = 3000) -> Outcome:
+def discriminator_test(reference: Arm, test: Arm, subsample: int = 3000) -> Outcome:
     """A classifier trained to tell the arms apart: the area under its curve on rows that it has not seen.
 
     Under the hypothesis the held-out labels are exchangeable given the scores, so the area's null distribution is that
@@ -138,11 +142,11 @@ def discriminator_test(reference: Arm, test: Arm, seed: int = 0, subsample: int 
 
     Limits: what a classifier of this kind and size can tell; another might tell more.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     rows, labels = _pooled(reference, test, subsample, rng)
     parts = np.split(rng.permutation(len(rows)), [len(rows) * 5 // 10, len(rows) * 7 // 10])
     training, validation, (unseen, truth) = ((rows[part].astype(np.float32), labels[part]) for part in parts)
-    network = _network(len(parts[0]), seed)
+    network = _network(len(parts[0]))
     with _one_thread():
         return _area(_scores(network, training, validation, unseen), truth)
 
@@ -167,14 +171,14 @@ def _probabilities(network: Any, rows: Singles) -> Floats:
     return found
 
 
-def _network(batch: int, seed: int) -> Any:
+def _network(batch: int) -> Any:
     """Two hidden layers of 64; no penalty on weights, and one batch to an epoch."""
     try:
         from sklearn.neural_network import MLPClassifier
     except ImportError as missing:
         sentence = "The discriminator needs scikit-learn: install release-audit[baselines]."
         raise BaselineUnavailable(sentence) from missing
-    return MLPClassifier((64, 64), alpha=0.0, batch_size=batch, learning_rate_init=1e-3, random_state=seed)
+    return MLPClassifier((64, 64), alpha=0.0, batch_size=batch, learning_rate_init=1e-3, random_state=SEED)
 
 
 def _one_thread() -> Any:

@@ -254,38 +254,6 @@ def drawn(run: Run, seed: int = 0, ic_seed: int | None = None) -> tuple[Floats, 
     return tuple(run.arms([seed], None if ic_seed is None else [ic_seed])[0])
 
 
-def acrobot_trajectories(
-    parameters: AcrobotParameters = SPECIFIED,
-    *,
-    seed: int = 0,
-    ic_seed: int | None = None,
-    dt: float,
-    trajectories: int = 8,
-    steps: int = 400,
-    integrator: Integrator = "rk4",
-    torque: float | Floats = 0.0,
-    fault_of_observation: ObservationFault | None = None,
-    noise: float = 0.0,
-    every: int = 1,
-) -> tuple[Floats, ...]:
-    """One arm of Acrobot: its trajectories, each (samples, 6).
-
-    Limits: a shorthand: what the numbers leave out, ``AcrobotRun`` leaves out.
-    """
-    run = AcrobotRun(
-        parameters=parameters,
-        dt=dt,
-        trajectories=trajectories,
-        steps=steps,
-        integrator=integrator,
-        torque=torque,
-        fault_of_observation=fault_of_observation,
-        noise=noise,
-        every=every,
-    )
-    return drawn(run, seed, ic_seed)
-
-
 def reacher_samples(
     *,
     l1: float = 0.1,

@@ -53,9 +53,6 @@ function signOf(environment, one, other) {
   return environment.verdicts[(high * (high - 1)) / 2 + low];
 }
 
-const signOfReleases = (environment, older, newer) =>
-  signOf(environment, environment.cells[older], environment.cells[newer]);
-
 // How many pairs of releases have each sign, without going through them.
 function countPairs(environment) {
   const sizes = new Map();

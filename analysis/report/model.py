@@ -7,17 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SIGNS = {
-    "identical": "=",
-    "rounding": "≈",
-    "amplified": "~",
-    "changed": "✗",
-    "nondeterministic": "!",
-    "incomparable": "?",
-    "unavailable": "·",
-}
-"""Of verdicts, as on a terminal."""
-
 NOT_COMPARED = " "
 """The sign of two behaviours that no pair of the matrix asks for."""
 
@@ -32,7 +21,6 @@ class Release:
     name: str
     series: str
     requires: str
-    python: str
     lock: int
     """Which of the matrix's locks it has; -1 where it has none."""
     reason: str

@@ -17,7 +17,8 @@ SURVEY_SECONDS = 90.0
 answer, and is not waited for any longer."""
 
 SILENT_SECONDS = 10.0
-"""Of waiting before somebody is told that nodes are waited for. An idle node answers within a few."""
+"""Of waiting before somebody is told that nodes are waited for, and before jobs are no longer kept for an actor that
+has not started. An idle node answers within a few."""
 
 ASKINGS = 3
 """Workers in a row that may be lost while they are asked what their node is before it is given up: where memory runs
@@ -40,12 +41,19 @@ class _Question:
 
     hand: Hand
     slots: int
+    is_further: bool
+    """Whether the node can be used without the answer: it only has one slot less for as long."""
     began: float
 
     @property
     def may_be_answered(self) -> bool:
         """Whether it is not yet too long ago."""
         return time.monotonic() < self.began + SURVEY_SECONDS
+
+    @property
+    def is_late(self) -> bool:
+        """Whether an idle node would have answered."""
+        return time.monotonic() > self.began + SILENT_SECONDS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,25 +97,38 @@ class Crew:
         self._lost_askings: Counter[str] = Counter()
         self._known: set[str] = set()
         self._refused: dict[str, str] = {}
+        self._told_busy: set[str] = set()
         self._addresses: dict[str, str] = {}
-        self._idle: dict[str, list[Any]] = {}
-        self._actors: list[Any] = []
+        self._idle: dict[str, list[Hand]] = {}
+        self._hands: list[Hand] = []
 
     @property
     def in_doubt(self) -> set[str]:
-        """Nodes that were asked and have not answered."""
-        return {question.hand.node for question in self.asked.values()}
+        """Nodes that were asked and have not answered, so that nobody knows whether they can be used."""
+        return {question.hand.node for question in self.asked.values() if not question.is_further}
 
     @property
     def awaits_nodes(self) -> bool:
-        """Whether a node was asked that may still answer in time."""
-        return any(question.may_be_answered for question in self.asked.values())
+        """Whether a node in doubt may still answer in time."""
+        return bool(self._awaited)
+
+    @property
+    def _awaited(self) -> list[Any]:
+        asked = self.asked.items()
+        return [answer for answer, question in asked if not question.is_further and question.may_be_answered]
+
+    def at_hand(self) -> list[Node]:
+        """The nodes that can be used now, with no slots but those that an actor has or may soon have."""
+        late = Counter(question.hand.node for question in self.asked.values() if question.is_late)
+        doubted = self.in_doubt
+        there = (node for name, node in self.nodes.items() if name not in doubted)
+        return [replace(node, slots=node.slots - late[node.name]) for node in there]
 
     def survey(self) -> None:
         """Ask all nodes that are new what they are, and wait for what they say."""
         self.look_for_nodes()
         told = False
-        while new := [answer for answer, question in self.asked.items() if question.may_be_answered]:
+        while new := self._awaited:
             ready = self.ray.wait(new, timeout=min(SILENT_SECONDS, SURVEY_SECONDS))[0]
             for each in ready:
                 self.settle(each)
@@ -131,54 +152,92 @@ class Crew:
                 self._addresses[name] = each["NodeManagerAddress"]
                 self.ask(name, slots)
 
-    def ask(self, name: str, slots: int) -> None:
+    def ask(self, name: str, slots: int, *, is_further: bool = False) -> None:
         """Start an actor on the node that says what it is; the answer is settled when it is there."""
         hand = self._hire(name)
-        self.asked[hand.actor.look.remote(slots)] = _Question(hand=hand, slots=slots, began=time.monotonic())
+        question = _Question(hand=hand, slots=slots, is_further=is_further, began=time.monotonic())
+        self.asked[hand.actor.look.remote(slots)] = question
 
-    def settle(self, answer: Any) -> str | None:
-        """Take a node's answer; its name if it can be used."""
+    def reinforce(self, name: str, wanted: int) -> None:
+        """Ask for further actors on the node, all at once, so that as many as are wanted may soon be there."""
+        if not wanted:
+            return
+        asked = [question for question in self.asked.values() if question.hand.node == name]
+        left = self.nodes[name].slots - sum(hand.node == name for hand in self._hands)
+        for _ in range(min(left, wanted - sum(not question.is_late for question in asked))):
+            self.ask(name, self.nodes[name].slots, is_further=True)
+
+    def doubt(self, name: str) -> None:
+        """Ask the node anew: a worker was lost there. Further ones are not waited for, which would stand before it."""
+        for answer, question in tuple(self.asked.items()):
+            if question.hand.node == name:
+                del self.asked[answer]
+                self.dismiss(question.hand)
+        self.ask(name, self.nodes[name].slots)
+
+    def tell_of_busy_nodes(self) -> None:
+        """Say of each node once that others keep part of it busy."""
+        late = {question.hand.node for question in self.asked.values() if question.is_further and question.is_late}
+        for name in sorted(late & self.nodes.keys() - self._told_busy):
+            self._told_busy.add(name)
+            cores = self.nodes[name].slots
+            self._tell(f"{self._address(name)} works on fewer than its {cores} cores: others may keep some busy")
+
+    def settle(self, answer: Any) -> None:
+        """Take a node's answer: it can be used, or has one slot more."""
         question = self.asked.pop(answer)
-        hand, name = question.hand, question.hand.node
         try:
             node: Node = self.ray.get(answer)
         except self.ray.exceptions.RayError as error:
-            self.dismiss(hand)
-            if self._was_lost(error) and self._lost_askings[name] < ASKINGS - 1:
-                self._lost_askings[name] += 1
-                self.ask(name, question.slots)
-                return None
+            self.dismiss(question.hand)
+            self._came_to_nothing(question, error)
+            return
+        if not question.is_further:
+            del self._lost_askings[question.hand.node]
+            self._welcome(question.hand.node, node)
+        self.release(question.hand)
+
+    def _came_to_nothing(self, question: _Question, error: Exception) -> None:
+        """What cannot be asked again is not used: a further slot, or the node."""
+        name = question.hand.node
+        if question.is_further:
+            if name in self.nodes:
+                self.nodes[name] = replace(self.nodes[name], slots=self.nodes[name].slots - 1)
+        elif self._was_lost(error) and self._lost_askings[name] < ASKINGS - 1:
+            self._lost_askings[name] += 1
+            self.ask(name, question.slots)
+        else:
             self.nodes.pop(name, None)
             self._refused[name] = first_line(cause(error))
-            return None
-        del self._lost_askings[name]
-        self._welcome(name, node)
-        self.release(hand)
-        return name
 
     def _was_lost(self, error: Exception) -> bool:
         """Whether the actor was ended, and neither said why its node cannot be used nor found the node gone."""
         lost = (self.ray.exceptions.RayActorError, self.ray.exceptions.OutOfMemoryError)
         return isinstance(error, lost) and cause(error) is error
 
-    def hand(self, name: str) -> Hand:
-        """An actor on the node that has nothing to do."""
+    def hand(self, name: str) -> Hand | None:
+        """An actor on the node that has nothing to do.
+
+        A local Ray is there for this audit alone, so that whatever is hired on it starts. On a cluster it may never.
+        """
         idle = self._idle.get(name)
-        return Hand(actor=idle.pop(), node=name) if idle else self._hire(name)
+        if idle:
+            return idle.pop()
+        return self._hire(name) if self._here is not None else None
 
     def release(self, hand: Hand) -> None:
         """The actor has nothing to do any more."""
-        self._idle.setdefault(hand.node, []).append(hand.actor)
+        self._idle.setdefault(hand.node, []).append(hand)
 
     def dismiss(self, hand: Hand) -> None:
         """The actor is lost. Should it only be out of reach, it must not keep its core."""
-        self._actors.remove(hand.actor)
+        self._hands.remove(hand)
         self.ray.kill(hand.actor)
 
     def end(self) -> None:
         """End all actors, and Ray; of a local one also what it leaves where its head or its raylet was lost."""
-        for actor in self._actors:
-            self.ray.kill(actor)
+        for hand in self._hands:
+            self.ray.kill(hand.actor)
         parts = self._parts_of_ray() if self._here is not None else set()
         self.ray.shutdown()
         descendants.end(parts)
@@ -239,8 +298,9 @@ class Crew:
             strategy = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(name, soft=False)
             options = {"num_cpus": 1, "scheduling_strategy": strategy}
             actor = self.ray.remote(**options)(self._worker).remote(outfitting.pins())
-        self._actors.append(actor)
-        return Hand(actor=actor, node=name)
+        hand = Hand(actor=actor, node=name)
+        self._hands.append(hand)
+        return hand
 
 
 def cause(error: Exception) -> Exception:

@@ -25,7 +25,7 @@ IMPORTED = ("numpy", "packaging", "pydantic")
 """Distributions that a worker imports, beside Ray, under the names that they are imported by."""
 CALLED = "uv"
 
-_INSTALL_SECONDS = 600
+_INSTALL_SECONDS = 600.0
 _ERROR_LETTERS = 300
 
 
@@ -75,14 +75,17 @@ def _install(wanted: Sequence[str], folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target"]
-    done = subprocess.run(
-        [*command, str(temporary), *wanted], capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False
-    )
     try:
+        done = subprocess.run(
+            [*command, str(temporary), *wanted], capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False
+        )
         if done.returncode:
             told = " ".join(done.stderr.split())[-_ERROR_LETTERS:]
             raise NotOutfitted(f"{', '.join(missing())} could not be installed: {told}")
         temporary.rename(folder)
+    except subprocess.TimeoutExpired:  # which is no OSError, so that nobody would be told of it
+        told = f"pip was not done within {_INSTALL_SECONDS:.0f} s"
+        raise NotOutfitted(f"{', '.join(missing())} could not be installed: {told}") from None
     except OSError:
         if not folder.is_dir():  # another worker was first
             raise

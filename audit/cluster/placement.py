@@ -33,7 +33,7 @@ class Node:
     machine: str
     """Its class."""
     slots: int
-    """Jobs that it runs at the same time."""
+    """Jobs that it runs at the same time: its cores, without those on which no actor starts."""
     venvs: frozenset[str] = frozenset()
     """The virtualenvs that stand there."""
 
@@ -44,7 +44,8 @@ class _Place:
 
     node: Node
     venvs: set[str]
-    running: set[int] = field(default_factory=set)
+    running: dict[int, str] = field(default_factory=dict)
+    """Jobs that it took, with the virtualenv that each has to build; empty where it was there or is being built."""
     is_gone: bool = False
 
     @property
@@ -81,12 +82,12 @@ class Placement:
         return len(self._losses[number])
 
     def join(self, node: Node) -> None:
-        """A node is there. One that is known keeps what it is at and may have more slots."""
+        """A node is there. One that is known keeps what it is at and may have more slots, or fewer."""
         known = self._places.get(node.name)
         self._places[node.name] = _Place(
             node=node,
             venvs={*node.venvs, *(known.venvs if known else ())},
-            running=known.running if known else set(),
+            running=known.running if known else {},
         )
 
     def leave(self, name: str) -> None:
@@ -102,14 +103,25 @@ class Placement:
         number = self._choose(place)
         if number is not None:
             del self._waiting[number]
-            place.running.add(number)
+            place.running[number] = "" if self._is_at_home(number, place) else self._needs[number].venv
             place.venvs.update(filter(None, [self._needs[number].venv]))
         return number
+
+    def has_too_many(self, name: str) -> bool:
+        """Whether the node is gone, or took more than it has slots by now."""
+        place = self._places[name]
+        return place.is_gone or len(place.running) > place.node.slots
+
+    def put_back(self, number: int, name: str) -> None:
+        """The node did not begin the job, which waits again, nor build anything for it."""
+        place = self._places[name]
+        place.venvs.discard(place.running.pop(number))
+        self._wait_again(number)
 
     def done(self, number: int) -> None:
         """The job has ended."""
         for place in self._places.values():
-            place.running.discard(number)
+            place.running.pop(number, None)
 
     def lost(self, number: int, name: str) -> bool:
         """The job did not end on that node. Whether it will be tried again: it waits, and prefers another node."""
@@ -118,7 +130,7 @@ class Placement:
         losses.append(name)
         if losses.count(name) >= LOST_ON_ONE_NODE or len(losses) >= LOST_IN_ALL:
             return False
-        self._waiting = dict.fromkeys(sorted({*self._waiting, number}))  # in the place that its number gives it
+        self._wait_again(number)
         return True
 
     def can_move(self, number: int, name: str) -> bool:
@@ -133,6 +145,9 @@ class Placement:
     def give_up(self, number: int) -> None:
         """Nobody will run it."""
         self._waiting.pop(number, None)
+
+    def _wait_again(self, number: int) -> None:
+        self._waiting = dict.fromkeys(sorted({*self._waiting, number}))  # in the place that its number gives it
 
     def _fitting(self, number: int) -> Iterator[_Place]:
         wanted = self._needs[number].machine

@@ -7,7 +7,7 @@ side, and what several jobs are given lies in the object store once, so that mem
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
@@ -48,6 +48,8 @@ class Round(Generic[Outcome]):
         self._early = early
         self._placement = Placement([job.needs for job in jobs])
         self._streams: dict[Any, _Stream[Outcome]] = {}
+        self._kept: defaultdict[str, deque[int]] = defaultdict(deque)
+        """Jobs that each node took and for which an actor is about to start there."""
         self._parts = Parts(crew.ray, jobs)
         self._looked = time.monotonic()
 
@@ -55,10 +57,8 @@ class Round(Generic[Outcome]):
         """Yield each outcome as it comes in."""
         if self._jobs:
             self._crew.survey()
-        for name, node in self._crew.nodes.items():
-            if name not in self._crew.in_doubt:
-                self._placement.join(node)
         while not self._placement.is_over or self._early.is_busy:
+            self._muster()
             self._begin()
             yield from self._stranded()
             yield from self._early.outcomes(wait=0.0 if self._streams else LOOK_SECONDS)
@@ -66,21 +66,37 @@ class Round(Generic[Outcome]):
                 yield from self._advance(ready)
         self._crew.keep_venvs(self._placement.venvs)
 
+    def _muster(self) -> None:
+        """See who is there; a job that was kept for an actor that is late, or on a node in doubt, waits for anybody."""
+        for node in self._crew.at_hand():
+            self._placement.join(node)
+        for name, numbers in self._kept.items():
+            while numbers and self._placement.has_too_many(name):
+                self._placement.put_back(numbers.pop(), name)
+
     def _begin(self) -> None:
         """Give every node what it should take now, one job at a time to each, the least busy first."""
         busy = Counter(stream.hand.node for stream in self._streams.values())
         takers = sorted(self._crew.nodes, key=lambda name: busy[name])
         while takers:
             for name in tuple(takers):
-                full = self._crew.most is not None and len(self._streams) >= self._crew.most
-                number = None if full else self._placement.take(name)
+                number = None if self._is_full else self._placement.take(name)
                 if number is None:
                     takers.remove(name)
                 else:
-                    self._start(name, number)
+                    self._kept[name].append(number)
+        for name, numbers in self._kept.items():
+            while numbers and (hand := self._crew.hand(name)) is not None:
+                self._start(hand, numbers.popleft())
+            self._crew.reinforce(name, len(numbers))
 
-    def _start(self, name: str, number: int) -> None:
-        hand = self._crew.hand(name)
+    @property
+    def _is_full(self) -> bool:
+        """Whether as many jobs are under way as may be at once."""
+        under_way = len(self._streams) + sum(map(len, self._kept.values()))
+        return self._crew.most is not None and under_way >= self._crew.most
+
+    def _start(self, hand: Hand, number: int) -> None:
         job, parts = self._parts.of(self._jobs[number])
         options = {"num_returns": "streaming", "_generator_backpressure_num_objects": OUTCOMES_AHEAD}
         stream = hand.actor.run.options(**options).remote(job, parts)
@@ -95,7 +111,7 @@ class Round(Generic[Outcome]):
 
     def _ready(self) -> list[Any]:
         """What has something to say; also nodes that have joined, once in a while."""
-        waited = [*self._streams, *self._crew.asked]
+        waited = [*self._crew.asked, *self._streams]
         if not waited:
             return []
         patience = LOOK_SECONDS if self._early.is_busy else LOOK_FOR_NODES_SECONDS
@@ -103,13 +119,13 @@ class Round(Generic[Outcome]):
         if time.monotonic() - self._looked > LOOK_FOR_NODES_SECONDS and self._placement.waiting:
             self._crew.look_for_nodes()
             self._looked = time.monotonic()
+        if self._placement.waiting:
+            self._crew.tell_of_busy_nodes()
         return ready
 
     def _advance(self, ready: Any) -> Iterator[Outcome]:
         if ready in self._crew.asked:
-            name = self._crew.settle(ready)
-            if name is not None:
-                self._placement.join(self._crew.nodes[name])
+            self._crew.settle(ready)
             return
         stream = self._streams[ready]
         try:
@@ -118,7 +134,7 @@ class Round(Generic[Outcome]):
             self._crew.release(stream.hand)
             yield from self._ended(ready)
         except self._ray.exceptions.RayError as error:
-            raise_if_bug(error)
+            raise_if_bug(error, lost=self._ray.exceptions.RayError)
             yield from self._lost(ready, error)
         else:
             yield from self._came_in(stream, outcome)
@@ -152,7 +168,7 @@ class Round(Generic[Outcome]):
             yield from self._jobs[stream.number].lost(f"the worker was lost {times} times: {first_line(cause(error))}")
         if name in self._crew.nodes and name not in self._crew.in_doubt:
             self._placement.leave(name)
-            self._crew.ask(name, self._crew.nodes[name].slots)
+            self._crew.doubt(name)
 
     def _forget(self, ready: Any) -> _Stream[Outcome]:
         stream = self._streams.pop(ready)
@@ -185,8 +201,12 @@ class Parts:
                 self._put.pop(name, None)
 
 
-def raise_if_bug(error: Exception) -> None:
-    """Raise what a worker raised, which is ours; one that was lost, or that the system refused something, is not."""
+def raise_if_bug(error: Exception, *, lost: type[Exception]) -> None:
+    """Raise what a worker raised, which is ours.
+
+    It is not where the worker was ``lost``, or what it was sent, nor where the system refused it something.
+    """
     found = cause(error)
-    if found is not error and not isinstance(found, OSError):
+    is_unsendable = type(found) is lost  # what Ray makes of an exception that cannot be pickled
+    if found is not error and (is_unsendable or not isinstance(found, (OSError, MemoryError, lost))):
         raise found

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from analysis import growth
 from analysis.growth import Certificate, Growth
+from analysis.verdicts import Verdict
 from audit.asked.matrix import Matrix
 from audit.comparisons import comparing
 from audit.comparisons.comparing import Pair
@@ -31,12 +32,13 @@ TWINS = 4
 UNEXPLAINED = "unexplained"
 
 _NO_TWIN = "there is no twin to hold it against"
+_OTHER_TWIN = "the twins have recordings of another shape than the release they are of"
 _NO_CURVE = "what the verdict reads separates, though the state does not: no dynamics did that"
 
 _CURVES_OF = ("state", "observation")
 """Outputs whose separation is followed: the first of them that the verdict reads."""
 
-_AGREE = frozenset({"rounding", "amplified", "identical"})
+_AGREE = frozenset({Verdict.ROUNDING, Verdict.AMPLIFIED, Verdict.IDENTICAL})
 Curves = NDArray[np.float64]
 
 
@@ -121,23 +123,26 @@ def certify(
 ) -> Explained:
     """Hold a pair's growth against the twins of the one that speaks for it."""
     recorded = store.outputs(each.pair[0])
-    able = [name for name in _CURVES_OF if 0 not in recorded[f"horizon.{name}"].shape]
+    able = [name for name in _CURVES_OF if 0 not in recorded[f"horizon.{name}"].shape] or ["reward"]
     output = next((name for name in able if name in matrix.outputs), able[0])
     first, second = (_recording(store, behaviour, output) for behaviour in each.pair)
     cross, floor = growth.curves(first, second), growth.last_place(first)
     beside: list[Curves] = []
-    found = None
+    found, lacking = None, _NO_TWIN
     if twin_behaviour is not None and cross.any():
         own, moved = (_recording(store, name, output) for name in (str(each.speaker.behaviour), twin_behaviour))
-        beside = [growth.curves(own, part) for part in np.split(moved, TWINS)]
-        found = growth.certify(cross, beside, floor, matrix.growth_window)
+        if own.shape[1:] == moved.shape[1:]:
+            beside = [growth.curves(own, part) for part in np.split(moved, TWINS)]
+            found = growth.certify(cross, beside, floor, matrix.growth_window)
+        else:
+            lacking = _OTHER_TWIN
     return Explained(
         pair=each.pair,
         environment=each.environment,
         cross=cross,
         twins=beside,
         floor=floor,
-        record=_record(each.pair, reads, cross, beside, found),
+        record=_record(each.pair, reads, cross, beside, found, lacking),
         complete=complete,
     )
 
@@ -148,7 +153,12 @@ def _recording(store: Store, behaviour: str, output: str) -> NDArray[Any]:
 
 
 def _record(
-    pair: Pair, reads: str, cross: Curves, beside: Sequence[Curves], found: Certificate | None
+    pair: Pair,
+    reads: str,
+    cross: Curves,
+    beside: Sequence[Curves],
+    found: Certificate | None,
+    lacking: str = _NO_TWIN,
 ) -> CertificateRecord:
     rates = [each.steps_per_decade for each in found.twins if isinstance(each, Growth)] if found is not None else []
     return CertificateRecord(
@@ -156,7 +166,7 @@ def _record(
         second=pair[1],
         reads=reads,
         certificate=found.status if found is not None else UNEXPLAINED,
-        reason=found.reason if found is not None else _NO_TWIN if cross.any() else _NO_CURVE,
+        reason=found.reason if found is not None else lacking if cross.any() else _NO_CURVE,
         steps_per_decade=found.steps_per_decade if found is not None else None,
         twin_slowest=max(rates, default=None),
         twin_fastest=min(rates, default=None),

@@ -20,6 +20,7 @@ from analysis.yardstick import THRESHOLD, Forced
 from audit.comparisons import comparing
 from audit.comparisons.comparing import Pair
 from audit.dumps.dumping import Dumped
+from audit.failures import Status
 from audit.planning.drawing import Drawn
 from audit.planning.plan import Cell, Recording
 from audit.processes.dumper_request import Plant
@@ -33,10 +34,10 @@ PLANTED = 1e-6
 
 AGAIN, PLANT = "again", "planted"
 
+OTHER_SHAPE = "with a fault planted, the release records another shape than without"
+
 _FORCED_AGAIN = 64
 _TRAJECTORIES_AGAIN = 1
-
-NONDETERMINISTIC = "nondeterministic"
 
 _STANDS_OUT = frozenset({"changed", "unexplained"})
 
@@ -161,12 +162,14 @@ def _evaluate(cell: Cell, drawn: Drawn, rows: Sequence[RunCell], dumped: Mapping
     if found is None or found.record.behaviour is None:
         told = found.record.reason if found is not None else "the control could not be run"
         return Control(reproduced=reproduced, reason="; ".join(filter(None, (reason, f"nothing planted: {told}"))))
-    ratio = planted_reading(base.record.behaviour, found.record.behaviour, store).ratio
+    reading = planted_reading(base.record.behaviour, found.record.behaviour, store)
+    if reading is None:
+        return Control(reproduced=reproduced, reason="; ".join(filter(None, (reason, OTHER_SHAPE))))
     return Control(
         reproduced=reproduced,
-        planted="seen" if ratio >= THRESHOLD else "missed",
+        planted="seen" if reading.ratio >= THRESHOLD else "missed",
         constant=str(store.description(found.key).get("planted", "")),
-        ratio=ratio,
+        ratio=reading.ratio,
         reason=reason,
     )
 
@@ -180,9 +183,15 @@ class PlantedReading:
     states: int
 
 
-def planted_reading(base: str, moved: str, store: Store) -> PlantedReading:
-    """Read a behaviour against one of the same release with a fault planted, over all outputs of a step."""
+def planted_reading(base: str, moved: str, store: Store) -> PlantedReading | None:
+    """Read a behaviour against one of the same release with a fault planted, over all outputs of a step.
+
+    Nothing where the release records another shape this time: then it is not the planted fault that would be seen.
+    """
     whole, other = store.outputs(base), store.outputs(moved)
+    names = [f"forced.{output}" for output in comparing.STEP_OUTPUTS]
+    if any(whole[name].shape != other[name].shape for name in names):
+        return None
     ratios = np.zeros(whole["forced.reward"].shape[0])
     for output in comparing.STEP_OUTPUTS:
         name = f"forced.{output}"
@@ -199,7 +208,7 @@ def planted_reading(base: str, moved: str, store: Store) -> PlantedReading:
 
 
 def _reproduced(behaviour: str, found: Dumped | None, drawn: Drawn, store: Store) -> tuple[str, str]:
-    if found is not None and found.record.status == NONDETERMINISTIC:
+    if found is not None and found.record.status is Status.NONDETERMINISTIC:
         return "no", found.record.reason
     if found is None or found.record.behaviour is None:
         return "unknown", "it could not be run again"
@@ -226,7 +235,7 @@ def void(
         if reproduced == "no":
             voided[row.identifier] = reason
     return [
-        replace(row, status=NONDETERMINISTIC, reason=voided[row.identifier], behaviour=None)
+        replace(row, status=Status.NONDETERMINISTIC, reason=voided[row.identifier], behaviour=None)
         if row.identifier in voided
         else row
         for row in rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analysis.verdicts import Verdict
 from audit.storage.records import Table
 from audit.storage.store import Store
 
@@ -70,8 +71,8 @@ def counts(store: Store, run_id: str) -> Counts:
     verdicts: dict[str, int] = {}
     for _, verdict, _, count in rows:
         verdicts[verdict] = verdicts.get(verdict, 0) + int(count)
-    silent = sum(int(count) for _, verdict, differ, count in rows if verdict == "identical" and differ)
-    changed_in = frozenset(environment for environment, verdict, _, _ in rows if verdict == "changed")
+    silent = sum(int(count) for _, verdict, differ, count in rows if verdict == Verdict.IDENTICAL and differ)
+    changed_in = frozenset(environment for environment, verdict, _, _ in rows if verdict == Verdict.CHANGED)
     return Counts(verdicts=verdicts, changed_in=changed_in, silent=silent)
 
 

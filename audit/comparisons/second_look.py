@@ -6,7 +6,7 @@ stands alone with a change, or is a baseline and stands alone, is asked to repro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from audit.asked.matrix import Matrix
@@ -53,12 +53,19 @@ def look(
     second = _part(parted, run, matrix.outputs, tools)
     unexplained = dict.fromkeys(store.comparisons.unexplained(run.reads), "unexplained")
     suspects = _again(rows, {**store.comparisons.verdicts(run.reads), **unexplained}, of, drawn)
-    third = dumping.dump(list(suspects.values()), {}, tools)
+    third = dumping.dump(_not_failed(suspects.values(), first.failures), {}, tools)
+    dumped = {**third.dumped, **second.dumped, **first.dumped}
     return SecondLook(
-        cells=controls.void(rows, suspects, third.dumped, drawn, store),
-        dumped={**third.dumped, **second.dumped, **first.dumped},
+        cells=controls.void(rows, suspects, dumped, drawn, store),
+        dumped=dumped,
         failures=(*first.failures, *second.failures, *third.failures),
     )
+
+
+def _not_failed(recordings: Iterable[Recording], failures: Sequence[Failure]) -> list[Recording]:
+    """Without those that failed in this very look, for themselves or with their release."""
+    failed = {each.subject for each in failures}
+    return [each for each in recordings if not {each.identifier, each.cell.release.id} & failed]
 
 
 def _again(

@@ -81,6 +81,10 @@ def _measured(
             reason = found.record.reason if found is not None else "the baseline could not be dumped"
             continue
         reading = controls.planted_reading(whole.record.behaviour, found.record.behaviour, store)
+        if reading is None:
+            ratios.append(None)
+            reason = controls.OTHER_SHAPE
+            continue
         constant = str(store.description(found.key).get("planted", ""))
         ratios.append(reading.ratio)
         records.append(

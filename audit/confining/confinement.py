@@ -30,7 +30,7 @@ SHARE_OF_MEMORY = 0.75
 """Of the machine's memory, at most: the rest is for the audit itself."""
 
 LARGEST_FILE_BYTES = 2**31
-"""No answer may be larger either (see ``answer_file.LARGEST_BYTES``)."""
+"""A choice. An answer may be no larger than ``answer_file.LARGEST_BYTES``."""
 
 LARGEST_BUILT_FILE_BYTES = 8 * 2**30
 """Of a build: debug symbols of a compiled library can be some GiB."""
@@ -40,12 +40,16 @@ OPEN_FILES = 4096
 PROCESSES = 1024
 """With threads. Numerical libraries start some per core, so that a machine with many cores needs room. A choice."""
 
-LARGEST_FOLDER_BYTES = 4 * 2**30
-"""Of all files that a release writes: twice the largest answer."""
-MOST_FILES = 200_000
-
 _MOST_LINKS = 40
 """One after the other, as for the system itself; more than that is a circle."""
+
+_GUARDING = (
+    "new network", "new mounts", "new processes", "new memory", "proc", "mounts", "landlock", "capabilities", "filter",
+)  # fmt: skip
+"""Of what the launcher tries, that without which a protection is off. Where it worked once, a command is not started
+without it: a system that is short of something may refuse it for a moment."""
+
+_TRYING_SECONDS = 30.0
 
 _ENDING_SECONDS = 10.0
 """For a launcher to end everything after its lifeline was cut, before it is killed itself."""
@@ -153,6 +157,23 @@ class Child:
         return "".join(f"\n{line}" for line in lines)
 
 
+@cache
+def mechanisms() -> Mapping[str, str]:
+    """What the launcher says here of each mechanism: nothing where it works, else why not."""
+    with tempfile.TemporaryDirectory() as folder:
+        bounds = Bounds(folder=Path(folder).resolve(), cpu_seconds=_TRYING_SECONDS)
+        child = start([], bounds, environment={}, output=subprocess.DEVNULL, required=())
+        try:
+            child.process.wait(_TRYING_SECONDS)
+        finally:
+            child.end()
+    return child.told
+
+
+def _guarding() -> tuple[str, ...]:
+    return tuple(name for name in _GUARDING if mechanisms().get(name) == "")
+
+
 def start(
     command: Sequence[str | Path],
     bounds: Bounds,
@@ -161,8 +182,13 @@ def start(
     output: IO[bytes] | int,
     errors: IO[bytes] | int = subprocess.STDOUT,
     given: IO[bytes] | int = subprocess.DEVNULL,
+    required: Sequence[str] | None = None,
 ) -> Child:
-    """Start a command within its bounds; its standard streams are files."""
+    """Start a command within its bounds; its standard streams are files.
+
+    It is not started without the mechanisms that are ``required``: all that guard and that this system has.
+    """
+    needed = _guarding() if required is None else required
     for folder in (bounds.home, bounds.folder / "tmp"):
         folder.mkdir(exist_ok=True)
     asked = list(bounds.options())
@@ -173,7 +199,7 @@ def start(
         os.close(held)
         os.close(lifeline)
         raise
-    options = [f"lifeline={held}", f"report={reporting}", *asked]
+    options = [f"lifeline={held}", f"report={reporting}", *(f"require={name}" for name in needed), *asked]
     try:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(LAUNCHER), *options, "--", *map(str, command)],
@@ -257,21 +283,6 @@ def _stays(path: Path) -> bool:
     """Whether it is there, and lies where it seems to."""
     real, around = os.path.realpath(path), os.path.realpath(path.parent)
     return os.path.lexists(real) and Path(real).is_relative_to(around)
-
-
-def size_of(*places: Path) -> tuple[int, int]:
-    """Bytes and files in folders, without following a link; as far as :data:`MOST_FILES` goes."""
-    waiting, total, files = [str(place) for place in places], 0, 0
-    while waiting and files <= MOST_FILES:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                files += 1
-                with contextlib.suppress(OSError):
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    else:
-                        total += entry.stat(follow_symlinks=False).st_blocks * 512
-    return total, files
 
 
 def _told(report: int) -> dict[str, str]:

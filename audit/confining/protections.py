@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from audit.confining import confinement
-from audit.confining.confinement import Bounds
-
-_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +24,10 @@ class Protection:
 @cache
 def all_here() -> tuple[Protection, ...]:
     """All of them, on this machine."""
-    return judged(tried())
+    return judged(confinement.mechanisms())
 
 
-def judged(told: dict[str, str]) -> tuple[Protection, ...]:
+def judged(told: Mapping[str, str]) -> tuple[Protection, ...]:
     """All of them, by what a launcher told of the mechanisms."""
     return (
         _environment(),
@@ -53,23 +48,17 @@ def missing() -> tuple[Protection, ...]:
     return tuple(each for each in all_here() if not each.on)
 
 
-def tried() -> dict[str, str]:
-    """What the launcher says of each mechanism: nothing where it works, else why not."""
-    with tempfile.TemporaryDirectory() as folder:
-        bounds = Bounds(folder=Path(folder).resolve(), cpu_seconds=_SECONDS)
-        child = confinement.start([], bounds, environment={}, output=subprocess.DEVNULL)
-        try:
-            child.process.wait(_SECONDS)
-        finally:
-            child.end()
-    return child.told
+def parts_builds() -> bool:
+    """Whether uv can be kept from starting programs here, so that what has the network does not build."""
+    without = "" if sys.platform == "linux" else _why({}, "landlock")  # where it is not told, nobody knows
+    return not confinement.mechanisms().get("landlock", without)
 
 
-def _works(told: dict[str, str], *names: str) -> bool:
+def _works(told: Mapping[str, str], *names: str) -> bool:
     return all(told.get(name) == "" for name in names)
 
 
-def _why(told: dict[str, str], name: str) -> str:
+def _why(told: Mapping[str, str], name: str) -> str:
     return told.get(name) or f"{sys.platform} does not have it"
 
 
@@ -78,7 +67,7 @@ def _environment() -> Protection:
     return Protection(name="environment", on=True, told=f"only {handed_on} are handed on; a temporary home")
 
 
-def _limits(told: dict[str, str]) -> Protection:
+def _limits(told: Mapping[str, str]) -> Protection:
     refused = [name.removeprefix("limit ") for name in told if name.startswith("limit ")]
     if sys.platform != "linux":
         refused.append("memory")
@@ -87,14 +76,14 @@ def _limits(told: dict[str, str]) -> Protection:
     return Protection(name="limits", on=not refused, told=f"not limited: {', '.join(refused)}" if refused else on)
 
 
-def _processes(told: dict[str, str]) -> Protection:
+def _processes(told: Mapping[str, str]) -> Protection:
     on = _works(told, "new processes")
     how = "by its namespace" if _works(told, "pids") else "counted"
     off = f"their number is not limited ({_why(told, 'new processes')})"
     return Protection(name="processes", on=on, told=f"at most {confinement.PROCESSES}, {how}" if on else off)
 
 
-def _network(told: dict[str, str]) -> Protection:
+def _network(told: Mapping[str, str]) -> Protection:
     if _works(told, "new network", "filter"):
         return Protection(name="network", on=True, told="none: a namespace of its own, without a way out")
     if _works(told, "filter"):
@@ -105,7 +94,7 @@ def _network(told: dict[str, str]) -> Protection:
     return Protection(name="network", on=False, told=f"a release can connect out ({_why(told, 'new network')})")
 
 
-def _writing(told: dict[str, str]) -> Protection:
+def _writing(told: Mapping[str, str]) -> Protection:
     """Landlock knows nothing of permissions and times: only a read-only view keeps those of other files."""
     if _works(told, "mounts"):
         how = "Landlock and a read-only view" if _works(told, "landlock") else "a read-only view"
@@ -117,7 +106,7 @@ def _writing(told: dict[str, str]) -> Protection:
     return Protection(name="writing", on=False, told=off)
 
 
-def _reading(told: dict[str, str]) -> Protection:
+def _reading(told: Mapping[str, str]) -> Protection:
     on = _works(told, "landlock") or _works(told, "mounts")
     off = f"a release can read your home folder ({_why(told, 'landlock')})"
     return Protection(
@@ -125,7 +114,7 @@ def _reading(told: dict[str, str]) -> Protection:
     )
 
 
-def _others(told: dict[str, str]) -> Protection:
+def _others(told: Mapping[str, str]) -> Protection:
     if _works(told, "new processes", "proc"):
         return Protection(name="other processes", on=True, told="not visible: a namespace of its own")
     if _works(told, "new processes"):
@@ -135,7 +124,7 @@ def _others(told: dict[str, str]) -> Protection:
     return Protection(name="other processes", on=False, told=off)
 
 
-def _left_behind(told: dict[str, str]) -> Protection:
+def _left_behind(told: Mapping[str, str]) -> Protection:
     if _works(told, "new processes"):
         return Protection(name="left behind", on=True, told="everything ends with its namespace")
     if _works(told, "orphans"):
@@ -144,14 +133,18 @@ def _left_behind(told: dict[str, str]) -> Protection:
     return Protection(name="left behind", on=False, told=off)
 
 
-def _privileges(told: dict[str, str]) -> Protection:
+def _privileges(told: Mapping[str, str]) -> Protection:
     on = _works(told, "capabilities", "filter")
     root = "; it still owns root's files: do not audit as root" if os.getuid() == 0 else ""
     off = f"what the kernel offers to any program is offered ({_why(told, 'filter')})"
     return Protection(name="privileges", on=on, told=f"no capabilities, a filter of system calls{root}" if on else off)
 
 
-def _builds(told: dict[str, str]) -> Protection:
-    on = _works(told, "landlock")
-    off = "a build of a source distribution has uv's network and sees its credentials"
-    return Protection(name="builds", on=on, told="without network and credentials, only where allowed" if on else off)
+def _builds(told: Mapping[str, str]) -> Protection:
+    if not _works(told, "landlock"):
+        off = "a build of a source distribution has uv's network and sees its credentials"
+        return Protection(name="builds", on=False, told=f"{off} ({_why(told, 'landlock')})")
+    if not _network(told).on:
+        off = "a build of a source distribution has no credentials, but it can connect out"
+        return Protection(name="builds", on=False, told=off)
+    return Protection(name="builds", on=True, told="without network and credentials, only where allowed")

@@ -1,1 +1,1 @@
-"""What releases did: the dumper's process, its bounds, its answers, and how they are kept."""
+"""What releases did: the stage that has it dumped, and how it is kept."""

@@ -9,7 +9,7 @@ from analysis import yardstick
 from analysis.yardstick import Forced
 from audit.digests import digest
 from audit.dumps.keeping import Keeper
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.planning import building, plan
 from audit.planning.plan import Recording
 from audit.processes.answers import CellAnswer
@@ -18,9 +18,6 @@ from audit.stimuli.stimulus import Stimulus
 from audit.storage.records import DumpRecord, NewDump, StoredArray
 from audit.storage.store import Store
 from audit.tools import Tools
-
-RAISED = "raised"
-"""Status of a cell at which the release's own code raised an exception, as it will again."""
 
 BUILD = "build"
 """Stage of a failure that is the whole release's: where workers are elsewhere, they find out that it does not build."""
@@ -59,6 +56,8 @@ def known(recordings: Sequence[Recording], store: Store) -> dict[str, Dumped]:
 def dump(recordings: Sequence[Recording], unbuilt: Mapping[str, Failure], tools: Tools) -> Dumps:
     """Dump what is not in the store. Recordings with the same key are the same: one is run and the others have it."""
     there = known(recordings, tools.store)
+    if tools.again:
+        there = {name: each for name, each in there.items() if each.record.status is not Status.RAISED}
     given_up = _given_up([each for each in recordings if each.identifier not in there], tools)
     missing = [each for each in recordings if each.identifier not in there and each.identifier not in given_up]
     if missing:
@@ -97,7 +96,7 @@ def _remembered_failures(dumped: Mapping[str, Dumped]) -> list[Failure]:
             stderr_tail=each.record.detail,
         )
         for name, each in dumped.items()
-        if each.record.status == RAISED
+        if each.record.status is Status.RAISED
     ]
 
 
@@ -132,8 +131,21 @@ class Came:
 
     @property
     def size(self) -> int:
-        """Bytes of its arrays."""
-        return sum(array.nbytes for array in self.answer.arrays.values())
+        """Bytes of its arrays and of what stands beside them."""
+        return sum(array.nbytes for array in self.answer.arrays.values()) + self.answer.description_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """A process that failed instead, to be counted."""
+
+    key: str
+    failure: Failure
+
+    @property
+    def size(self) -> int:
+        """It weighs nothing."""
+        return 0
 
 
 def _run(recordings: Mapping[str, Recording], tools: Tools) -> tuple[dict[str, DumpRecord], dict[str, Failure]]:
@@ -146,29 +158,30 @@ def _run(recordings: Mapping[str, Recording], tools: Tools) -> tuple[dict[str, D
     jobs = plan.jobs([(each.cell, each.asked()) for each in recordings.values()], tools.timeout)
     with tools.reporter.stage("dumping", len(recordings)) as done:
 
-        def keep(came: Sequence[Came]) -> None:
+        def keep(things: Sequence[Came | Lost]) -> None:
+            came = [each for each in things if isinstance(each, Came)]
+            lost = {each.key: each.failure for each in things if isinstance(each, Lost)}
             for each, record in zip(came, keep_all(tools.store, came), strict=True):
                 fresh[each.key] = record
                 name = each.outcome.identifier
-                done(name if record.status == "ok" else f"{name}: {record.status}")
+                done(name if record.status is Status.OK else f"{name}: {record.status}")
+            # Counted as they come in: who interrupts an audit that hangs has seen it hang.
+            tools.store.attempts.count(lost, [each.key for each in came], tools.timeout)
+            for failure in lost.values():
+                done(f"{failure.subject}: {failure.status}")
 
-        with Keeper(keep, lambda came: came.size) as keeper:
+        with Keeper(keep, lambda thing: thing.size) as keeper:
             for outcome in tools.runner.run(jobs):
                 name, answer = outcome.identifier, outcome.result
                 key, wanted = by_name[name]
                 if isinstance(answer, Failure):
                     failed[name] = answer
-                    if answer.status != RAISED:
-                        done(f"{name}: {answer.status}")
+                    if answer.status is not Status.RAISED:
+                        keeper.put(Lost(key=key, failure=answer))
                         continue
-                    answer = _as_answer(answer)
+                    answer = CellAnswer.of_failure(answer)
                 keeper.put(Came(key=key, wanted=wanted, outcome=outcome, answer=answer))
-    tools.store.attempts.count({by_name[name][0]: each for name, each in failed.items()}, fresh, tools.timeout)
     return fresh, failed
-
-
-def _as_answer(failure: Failure) -> CellAnswer:
-    return CellAnswer(status=failure.status, reason=failure.reason, detail=failure.stderr_tail)
 
 
 def keep_all(store: Store, came: Sequence[Came]) -> list[DumpRecord]:
@@ -185,7 +198,7 @@ def keep_all(store: Store, came: Sequence[Came]) -> list[DumpRecord]:
 
 
 def _behaviour(came: Came, digests: Mapping[str, str]) -> str | None:
-    if came.answer.status != "ok":
+    if came.answer.status is not Status.OK:
         return None
     return digest(came.outcome.machine, *(text for name in sorted(digests) for text in (name, digests[name])))
 

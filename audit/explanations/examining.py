@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from audit.digests import digest
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.planning import building, plan
 from audit.planning.plan import Cell
 from audit.processes.answers import CellAnswer
@@ -49,31 +49,53 @@ class Question:
         return replace(question, label=self.label, apart=self.again)
 
 
-def examine(questions: Sequence[Question], tools: Tools) -> dict[str, Examination]:
-    """Answers by the questions' keys. A process that failed has none, and is asked again the next time."""
-    found = {
-        each.key: known for each in questions if (known := tools.store.explanations.examination(each.key)) is not None
-    }
-    missing = {each.identifier: each for each in questions if each.key not in found}
+def examine(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
+    """Ask what the store has no answer to, and keep the answers there; return by key why there is none.
+
+    What a release raises is an answer. One whose process dies or hangs is asked again by later runs, a few times.
+    """
+    known = tools.store.explanations.is_examined
+    missing = [each for each in questions if not known(each.key)]
+    failed = _given_up(missing, tools)
+    missing = [each for each in missing if each.key not in failed]
     if not missing:
-        return found
-    unbuilt = building.build_for_workers([each.cell.release for each in missing.values()], tools)
-    waiting = [each for each in missing.values() if each.cell.release.id not in unbuilt]
-    jobs = plan.jobs([(each.cell, each.asked()) for each in waiting], tools.timeout)
-    with tools.reporter.stage("examining", len(waiting)) as done:
+        return failed
+    unbuilt = building.build_for_workers([each.cell.release for each in missing], tools)
+    failed |= {each.key: unbuilt[each.cell.release.id] for each in missing if each.cell.release.id in unbuilt}
+    return failed | _ask([each for each in missing if each.key not in failed], tools)
+
+
+def _given_up(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
+    if tools.again:
+        return {}
+    found = tools.store.attempts.given_up([each.key for each in questions], tools.timeout)
+    return {
+        each.key: replace(found[each.key], subject=each.identifier, stage=each.task)
+        for each in questions
+        if each.key in found
+    }
+
+
+def _ask(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
+    named = {each.identifier: each for each in questions}
+    failed: dict[str, Failure] = {}
+    jobs = plan.jobs([(each.cell, each.asked()) for each in questions], tools.timeout)
+    with tools.reporter.stage("examining", len(questions)) as done:
         for outcome in tools.runner.run(jobs):
-            question = missing[outcome.identifier]
-            answered = _answered(outcome.result)
-            if answered is not None:
-                tools.store.explanations.put_examination(question.key, answered)
-                found[question.key] = answered
+            key, result = named[outcome.identifier].key, outcome.result
+            if isinstance(result, Failure) and result.status is not Status.RAISED:
+                failed[key] = result
+                done(f"{outcome.identifier}: {result.status}")
+                continue
+            tools.store.explanations.put_examination(key, _answered(result))
             done(outcome.identifier)
-    return found
+    tools.store.attempts.count(failed, {each.key for each in questions} - failed.keys(), tools.timeout)
+    return failed
 
 
-def _answered(result: CellAnswer | Failure) -> Examination | None:
+def _answered(result: CellAnswer | Failure) -> Examination:
     if isinstance(result, Failure):
-        return None
+        return Examination(status=result.status, reason=result.reason, meta={}, arrays={})
     return Examination(status=result.status, reason=result.reason, meta=result.meta, arrays=result.arrays)
 
 

@@ -6,7 +6,7 @@ they computed on the way, twice, because what does not reproduce itself explains
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from audit.comparisons.parting import RUN_UP
 from audit.digests import digest
 from audit.explanations import examining
 from audit.explanations.examining import ANATOMY, STAGES, Question
+from audit.failures import Failure, Status
 from audit.planning.plan import Cell
 from audit.stimuli import stimulus
 from audit.stimuli.stimulus import Batch
@@ -27,7 +28,7 @@ from audit.storage.records import Examination, ExplanationRecord
 from audit.storage.store import Store
 from audit.tools import Tools
 
-RULE = "explained-6"
+RULE = "explained-7"
 """Changes when the same examinations would be read otherwise, or their scripts lie elsewhere."""
 
 EXAMINED = 16
@@ -45,6 +46,9 @@ PARTED, LEAST = 1e-10, 1e-16
 """Trajectories this far apart have parted; what they were apart before counts from here on."""
 
 _CONSTANT = "constant."
+
+Answer = Examination | Failure
+"""What a release answered, or why it did not."""
 
 _AFTER_EVALUATIONS = ("integration", "outputs")
 """Stages that may be the first because something before them was not looked into."""
@@ -74,10 +78,14 @@ class ChangedPair:
         return stimulus.packed(arrays | ({"run_up": actions[:, :-1]} if actions.shape[1] > 1 else {}))
 
     @property
+    def questions(self) -> list[Question]:
+        """What the two releases are asked."""
+        return examining.both((self.older, self.newer), self.given)
+
+    @property
     def key(self) -> str:
         """Everything that decides the explanation."""
-        questions = examining.both((self.older, self.newer), self.given)
-        return digest(RULE, *(each.key for each in questions))
+        return digest(RULE, *(each.key for each in self.questions))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,23 +154,26 @@ def _before_parting(
     return states, actions
 
 
-def explain(pairs: Sequence[ChangedPair], tools: Tools) -> list[Explanation]:
-    """Examine both releases of every pair that is not explained yet, and keep what comes of it."""
+def explain(pairs: Sequence[ChangedPair], tools: Tools, show: Callable[[Explanation], object]) -> tuple[Failure, ...]:
+    """Examine both releases of every pair that is not explained yet; show and keep what comes of it.
+
+    Each is shown before it is kept: who is interrupted in between has it shown again, and not forgotten. Returned is
+    what the machine left unanswered. What the releases answered is read pair by pair, as all of it may be large.
+    """
     known = tools.store.explanations.explained()
     missing = [each for each in pairs if known.get((each.older_behaviour, each.newer_behaviour)) != each.key]
-    questions = {
-        question.key: question for each in missing for question in examining.both((each.older, each.newer), each.given)
-    }
-    answers = examining.examine(list(questions.values()), tools)
-    found = []
+    asked = {question.key: question for each in missing for question in each.questions}
+    failed = examining.examine(list(asked.values()), tools)
     for each in missing:
+        keys = [question.key for question in each.questions]
+        found = {key: failed.get(key) or tools.store.explanations.examination(key) for key in keys}
+        answers = {key: answer for key, answer in found.items() if answer is not None}
         explanation = _explained(each, answers, _interface(each, tools.store))
-        wanted = examining.both((each.older, each.newer), each.given)
-        answered = all(question.key in answers for question in wanted)
+        show(explanation)
+        answered = all(isinstance(answer, Examination) for answer in found.values())
         record = explanation.record if answered else replace(explanation.record, key=UNANSWERED)
         tools.store.explanations.put_explanation(record, explanation.constants, explanation.stages)
-        found.append(explanation)
-    return found
+    return tuple(dict.fromkeys(each for each in failed.values() if each.is_infrastructure))
 
 
 def _interface(each: ChangedPair, store: Store) -> str:
@@ -182,7 +193,7 @@ def _behaviours(each: ChangedPair) -> tuple[str, str]:
     return each.older_behaviour, each.newer_behaviour
 
 
-def _explained(each: ChangedPair, answers: Mapping[str, Examination], interface: str) -> Explanation:
+def _explained(each: ChangedPair, answers: Mapping[str, Answer], interface: str) -> Explanation:
     reasons: list[str] = []
     constants = _constants(each, answers, reasons)
     looked = _stages(each, answers, reasons)
@@ -211,7 +222,7 @@ def _explained(each: ChangedPair, answers: Mapping[str, Examination], interface:
     )
 
 
-def _constants(each: ChangedPair, answers: Mapping[str, Examination], reasons: list[str]) -> list[ConstantDifference]:
+def _constants(each: ChangedPair, answers: Mapping[str, Answer], reasons: list[str]) -> list[ConstantDifference]:
     found = [_answer(Question(cell=cell, task=ANATOMY), answers, reasons) for cell in (each.older, each.newer)]
     older, newer = (_anatomy(one) if one is not None else None for one in found)
     return anatomy.differences(older, newer) if older is not None and newer is not None else []
@@ -235,7 +246,7 @@ class _Looked:
     unseen: str = ""
 
 
-def _stages(each: ChangedPair, answers: Mapping[str, Examination], reasons: list[str]) -> _Looked:
+def _stages(each: ChangedPair, answers: Mapping[str, Answer], reasons: list[str]) -> _Looked:
     if not len(each.states):
         reasons.append("no step shows it: it is in resets or spaces")
         return _Looked()
@@ -277,12 +288,13 @@ def _staged(answer: Examination) -> Staged:
     )
 
 
-def _answer(question: Question, answers: Mapping[str, Examination], reasons: list[str]) -> Examination | None:
+def _answer(question: Question, answers: Mapping[str, Answer], reasons: list[str]) -> Examination | None:
     """What was answered, where it was; otherwise the reason is noted."""
     found = answers.get(question.key)
     if found is None:
         reasons.append(f"{question.identifier} left no answer")
-    elif found.status != "ok":
-        reasons.append(f"{question.identifier}: {found.reason}")
+        return None
+    if isinstance(found, Failure) or found.status is not Status.OK:
+        reasons.append(f"{question.identifier}: {found.status}: {found.reason}")
         return None
     return found

@@ -9,6 +9,7 @@ from audit.errors import UsageError
 from audit.explanations import adhoc, examining
 from audit.explanations.examining import Question
 from audit.explanations.resolving import Resolver
+from audit.failures import Status
 from audit.installing import listing
 from audit.planning import plan
 from audit.tools import Tools
@@ -31,12 +32,12 @@ def shared(
     found_releases = Resolver(tools.store).ends(listing.expand(file))
     cells = [plan.Cell(release=each, environment=file.matrix.environments[0], position=0) for each in found_releases]
     questions = [Question(cell=cell, task=REGISTRY) for cell in cells]
-    answers = examining.examine(questions, tools)
+    failed = examining.examine(questions, tools)
     found: set[str] | None = None
     for question in questions:
-        answer = answers.get(question.key)
-        if answer is None or answer.status != "ok":
-            told = answer.reason if answer is not None else "it did not answer"
+        answer = tools.store.explanations.examination(question.key)
+        if answer is None or answer.status is not Status.OK:
+            told = answer.reason if answer is not None else failed[question.key].reason
             raise UsageError(f"{question.cell.release.id} cannot tell its environments: {told}")
         ids = set(answer.meta["ids"])
         found = ids if found is None else found & ids

@@ -22,6 +22,7 @@ from audit.explanations.reproducer_case import (
     same_python,
 )
 from audit.explanations.reproducer_script import ADAPTER, SCENE_FOLDER, arguments_of, has_files, script, watched
+from audit.markup import escaped
 
 SHOWN_ENTRIES = 5
 """Entries of the outcome that the issue shows side by side: those that are furthest apart."""
@@ -145,7 +146,7 @@ def _largest(case: Case) -> str:
 
 
 def _explained(case: Case) -> str:
-    return "\n".join(["## What differs first\n", *(f"- {line}" for line in case.told)]) if case.told else ""
+    return "\n".join(["## What differs first\n", *(f"- {escaped(line)}" for line in case.told)]) if case.told else ""
 
 
 def _versions(case: Case) -> str:

@@ -13,7 +13,7 @@ from audit.asked.release_rows import GeneratedRow
 from audit.asked.releases import ReleaseRequest
 from audit.digests import digest
 from audit.errors import IndexUnreachable, UsageError
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.installing import index, interpreters, locks, uv
 from audit.installing.locks import Lock, Release
 from audit.storage.records import now
@@ -66,7 +66,7 @@ class Resolver:
         """One request that has to resolve, or the same is raised as above."""
         found = self.resolve(request)
         if isinstance(found, Failure):
-            if found.status == "unreachable":
+            if found.status is Status.UNREACHABLE:
                 raise IndexUnreachable.because(found.reason)
             raise UsageError(f"{request.text} cannot be resolved: {found.reason}")
         return found

@@ -19,7 +19,7 @@ from audit.errors import AuditError, IndexUnreachable, UsageError
 from audit.explanations import remembered_states
 from audit.explanations.between import Between
 from audit.explanations.resolving import Resolver
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.installing.locks import Release
 from audit.planning import drawing, plan, probing
 from audit.planning.drawing import Drawn
@@ -134,10 +134,11 @@ class Session:
         self.tools.store.put_stimuli(each.stimulus for each in stimuli.drawn.values())
         title = self._environment.title
         if title not in stimuli.drawn:
-            reasons = [*layouts.unbuilt.values(), *layouts.failures]
+            undrawable = [failure for name, failure in stimuli.undrawable.items() if name == title]
+            reasons = [*undrawable, *layouts.unbuilt.values(), *layouts.failures]
             for failure in reasons:
                 _raise_if_machine(failure)
-            told = stimuli.undrawable.get(title) or (reasons[0].reason if reasons else "it did not answer")
+            told = reasons[0].reason if reasons else "it did not answer"
             raise UsageError(f"{baseline.id} does not offer {title}: {told}")
         return stimuli.drawn[title]
 
@@ -169,13 +170,13 @@ class Session:
             _raise_if_machine(failure)
         if failures:
             return failures[0]
-        status, reason = (found.record.status, found.record.reason) if found else ("damaged", "it left no dump")
+        status, reason = (found.record.status, found.record.reason) if found else (Status.DAMAGED, "it left no dump")
         return Failure(subject=recording.identifier, stage="dump", status=status, reason=reason)
 
 
 def _raise_if_machine(failure: Failure) -> None:
     """What is the machine's fault says nothing about a release, and a search must not go on with it."""
-    if failure.status == "unreachable":
+    if failure.status is Status.UNREACHABLE:
         raise IndexUnreachable.because(failure.reason)
     if failure.is_infrastructure:
         raise AuditError(f"{failure.subject}: {failure.reason}")

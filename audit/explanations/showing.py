@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis import distance
 from analysis.yardstick import THRESHOLD
 from audit.comparisons import comparing
 from audit.explanations import reproducer
@@ -115,8 +116,8 @@ def _array(store: Store, behaviour: str, name: str) -> NDArray[Any]:
 def _furthest(beyond: Sequence[int], older: NDArray[Any], newer: NDArray[Any]) -> int:
     if older.shape != newer.shape:
         return int(beyond[0])
-    apart = np.abs(older[list(beyond)] - newer[list(beyond)]).reshape(len(beyond), -1).max(axis=1)
-    return int(beyond[int(np.argmax(np.nan_to_num(apart, nan=np.inf)))])
+    apart = distance.apart(older[list(beyond)], newer[list(beyond)])
+    return int(beyond[int(np.argmax(apart.max(axis=tuple(range(1, apart.ndim)), initial=0.0)))])
 
 
 def _side(cell: Cell, outcome: dict[str, NDArray[Any]]) -> Side:

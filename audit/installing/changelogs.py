@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import email
 import re
-from pathlib import Path
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from audit import folders
 from audit.failures import readable
 from audit.installing.locks import Release
+from audit.installing.source_builds import LARGEST_METADATA
 from audit.installing.venvs import Recipe
 
 _LIKELY = ("changelog", "changes", "releasenotes", "releases", "history", "whatsnew")
@@ -20,10 +22,7 @@ _ELSE = ("documentation", "homepage", "repository", "source")
 
 def address(release: Release, package: str) -> str:
     """The address of a package's change log, or the nearest that its metadata has; empty where it has none."""
-    file = _metadata(release, package)
-    if file is None:
-        return ""
-    headers = email.message_from_string(file.read_text(encoding="utf-8", errors="replace"))
+    headers = email.message_from_string(_metadata(release, package))
     given = [entry.partition(",") for entry in headers.get_all("Project-URL", [])]
     addresses = {re.sub(r"[^a-z0-9]", "", label.lower()): link.strip() for label, _, link in given}
     for wanted in (*_LIKELY, *_ELSE):
@@ -40,9 +39,13 @@ def of_the_later(ends: tuple[Release, Release], package: str) -> str:
     return address(later, package)
 
 
-def _metadata(release: Release, package: str) -> Path | None:
-    """The METADATA file in the release's virtualenv, which stands there once it has been run."""
+def _metadata(release: Release, package: str) -> str:
+    """Of the release's virtualenv, which stands there once it has been run; a build may have put anything in it."""
     site = Recipe.of(release).executable.parent.parent / "lib"
     found = site.glob("python*/site-packages/*.dist-info/METADATA")
     name = canonicalize_name(package)
-    return next((path for path in found if canonicalize_name(path.parent.name.partition("-")[0]) == name), None)
+    for path in found:
+        if canonicalize_name(path.parent.name.partition("-")[0]) == name:
+            with contextlib.suppress(OSError):
+                return folders.read_plain(path, LARGEST_METADATA).decode("utf-8", errors="replace")
+    return ""

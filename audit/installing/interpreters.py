@@ -11,6 +11,7 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from audit.errors import AuditError
+from audit.failures import Status
 from audit.installing import uv
 
 ASKING_SECONDS = 60.0
@@ -36,7 +37,7 @@ class NoInterpreter(AuditError):
     def __init__(self, reason: str, *, exists: bool = True) -> None:
         """``exists`` is whether there may be one elsewhere, so that this machine is at fault and not who asks."""
         super().__init__(reason)
-        self.status = "no-python" if exists else "unresolved"
+        self.status = Status.NO_PYTHON if exists else Status.UNRESOLVED
 
 
 class _NoneInstalled(NoInterpreter):

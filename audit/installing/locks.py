@@ -13,9 +13,16 @@ from packaging.utils import canonicalize_name
 from audit import folders
 from audit.asked.releases import ReleaseRequest
 from audit.digests import digest
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.installing import index, interpreters, source_builds
 from audit.installing.interpreters import Interpreter
+
+_BARE = (
+    "--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links", "--no-emit-index-annotation",
+    "--no-emit-build-options",
+)  # fmt: skip
+"""Nothing in a lock but what is installed, whatever the user's settings say: it is stored, shown and sent to nodes, and
+an index's address may hold a password."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +85,13 @@ def resolve(request: ReleaseRequest) -> Release | Failure:
         pins.write("\n".join(request.pins) + "\n")
         pins.flush()
         answer = source_builds.resolve(
-            "pip", "compile", "-", "--generate-hashes", "--no-header", "--no-annotate", "--python",
-            str(interpreter.path), "--constraints", pins.name, *index.until(request.exclude_newer),
+            "pip", "compile", "-", "--generate-hashes", *_BARE, "--python", str(interpreter.path), "--constraints",
+            pins.name, *index.until(request.exclude_newer),
             source=request.source, python=interpreter.path,
             given="\n".join(request.requires) + "\n",
         )  # fmt: skip
     if not answer.ok:
-        return answer.failure(request.id, "resolve", "unresolved", time.monotonic() - began)
+        return answer.failure(request.id, "resolve", Status.UNRESOLVED, time.monotonic() - began)
     memory = _memory(request, interpreter)
     if memory is not None:
         folders.write_whole(memory, answer.output.encode())

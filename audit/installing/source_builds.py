@@ -18,9 +18,11 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from audit import folders
+from audit.confining import protections
 from audit.installing import uv, uv_turns
 from audit.installing.uv import Answer
-from audit.installing.uv_turns import UNCONFINED, was_denied
+from audit.installing.uv_turns import was_denied
 
 EVERYTHING = ":all:"
 """Stands for all packages, to uv too."""
@@ -32,14 +34,17 @@ WHOLE_FETCHES = 2
 """Times that all is fetched again: the first program that uv may not start ends its other downloads."""
 
 LARGEST_METADATA = 2**20
+"""Bytes. Those of a distribution with a long description and many extras have some 100 000."""
 
 _TO_BUILD = re.compile(r"build `([A-Za-z0-9][\w.-]*)==([\w.+!-]+)`")
 _MISSING = (
-    re.compile(r"([A-Za-z][\w.-]*) was not found in the cache"),
-    re.compile(r"([A-Za-z][\w.-]*==[\w.+!-]+) needs to be downloaded"),
-    re.compile(r"Failed to install requirements from[^\n]*\n\s*cause: Failed to download `([^`]+)`"),
+    re.compile(r"(?<![\w.-])([A-Za-z][\w.-]*) was not found in the cache"),
+    re.compile(r"(?<![\w.-])([A-Za-z][\w.-]*==[\w.+!-]+) needs to be downloaded"),
+    re.compile(r"Failed to install requirements from[^\n]*\n *cause: Failed to download `([^`\n]+)`"),
 )
+_ALL_MISSING = re.compile(r"No solution found when resolving: (`[^\n]+`)")
 _RESOLVING = ["pip", "compile", "-", "--no-header", "--no-annotate"]
+_INSTALLING = ["pip", "install", "--no-deps", "--no-compile-bytecode"]
 _DECIDING = ("--constraints", "--exclude-newer", "--prerelease", "--only-binary", "--no-binary", "--python")
 
 
@@ -48,14 +53,14 @@ def resolve(*arguments: str, source: Sequence[str], python: Path | None = None, 
     asked = [*arguments, *_options(source)]
     if not source:
         return _advised(uv.call(*asked, given=given))
+    if not protections.parts_builds():
+        return _together(asked, given)
     with tempfile.TemporaryDirectory() as name:
         settings = Path(name)
         known: dict[tuple[str, str], dict[str, object]] = {}
         for _ in range(MOST_TURNS):
             _write_settings(settings, known.values())
             fetched = uv_turns.fetch(asked, given, settings)
-            if fetched.errors.startswith(UNCONFINED):  # the system cannot part the two: doctor tells
-                return _together(asked, given)
             if not was_denied(fetched):
                 unhashed = fetched.ok and "--generate-hashes" in asked and not _has_hashes(fetched.output, known)
                 # Once more, where all has been fetched: what is built there is hashed too.
@@ -83,15 +88,15 @@ def install(*arguments: str, source: Sequence[str], python: Path, writable: Sequ
     asked = [*arguments, *_options(source)]
     if not source:
         return _advised(uv.call(*asked))
-    fetched = uv_turns.fetch(asked, "", writable=writable)
-    if fetched.errors.startswith(UNCONFINED):
+    if not protections.parts_builds():
         return _together(asked, "")
+    fetched = uv_turns.fetch(asked, "", writable=writable)
     return _built(asked, python, writable) if was_denied(fetched) else fetched
 
 
 def _together(asked: Sequence[str], given: str) -> Answer:
-    """Fetch and build in one call; whatever ends it may be a build."""
-    return replace(uv.call(*asked, given=given), ended_by="")
+    """Fetch and build in one call, where the system cannot part the two; whatever ends it may be a build."""
+    return replace(uv.call(*asked, given=given, variables=uv_turns.toolchain()), ended_by="")
 
 
 def _built(asked: Sequence[str], python: Path | None, writable: Sequence[Path]) -> Answer:
@@ -100,7 +105,7 @@ def _built(asked: Sequence[str], python: Path | None, writable: Sequence[Path]) 
     patience = WHOLE_FETCHES
     for _ in range(MOST_TURNS):
         built = uv_turns.build(asked, "", python, writable)
-        missing = {each for pattern in _MISSING for each in pattern.findall(built.errors)} - looked_for
+        missing = _missing(built) - looked_for
         patience -= not missing
         if built.ok or patience < 0:
             break
@@ -111,18 +116,25 @@ def _built(asked: Sequence[str], python: Path | None, writable: Sequence[Path]) 
     return built
 
 
+def _missing(built: Answer) -> set[str]:
+    """What uv itself says that it lacks. A build says what it likes: nobody is called because of that."""
+    found = {each for pattern in _MISSING for each in pattern.findall(built.own_words)}
+    for listed in _ALL_MISSING.findall(built.own_words):
+        found.update(re.findall(r"`([^`]+)`", listed))
+    return set(filter(_is_requirement, found))
+
+
 def _fetch_more(asked: Sequence[str], missing: Collection[str], writable: Sequence[Path]) -> Answer:
     """Fetch what a build asked for in vain; where it named nothing, as much as the whole question needs."""
     if not missing:
         return uv_turns.fetch(asked, "", writable=writable)
     answer = uv_turns.fetch([*_RESOLVING, *_deciding(asked, *_DECIDING)], "\n".join(sorted(missing)) + "\n")
-    pinned = sorted(each for each in missing if "==" in each)
-    if pinned and answer.ok:  # its metadata do not suffice: it is to be installed
-        with tempfile.TemporaryDirectory() as folder:
-            where = _deciding(asked, "--python", "--only-binary", "--no-binary")
-            asked = ["pip", "install", "--no-deps", "--target", folder, *pinned, *where]
-            return uv_turns.fetch(asked, "", writable=[Path(folder)])
-    return answer
+    if not answer.ok:
+        return answer
+    with tempfile.TemporaryDirectory() as folder:  # their metadata do not suffice: they are to be installed
+        where = _deciding(asked, "--python", "--only-binary", "--no-binary")
+        pinned = filter(_is_requirement, answer.output.splitlines())
+        return uv_turns.fetch([*_INSTALLING, "--target", folder, *pinned, *where], "", writable=[Path(folder)])
 
 
 def _metadata(asked: Sequence[str], pinned: str, python: Path | None) -> tuple[Answer, dict[str, object]]:
@@ -131,12 +143,15 @@ def _metadata(asked: Sequence[str], pinned: str, python: Path | None) -> tuple[A
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "target"
         target.mkdir()
-        install = ["pip", "install", "--no-deps", "--target", str(target), pinned, *_deciding(asked, *options)]
+        install = [*_INSTALLING, "--target", str(target), pinned, *_deciding(asked, *options)]
         built = _built(install, python, [target])
-        files = [path for path in target.glob("*.dist-info/METADATA") if path.is_file() and not path.is_symlink()]
-        if not built.ok or len(files) != 1 or files[0].stat().st_size > LARGEST_METADATA:
-            return built if not built.ok else replace(built, ok=False, errors="error: it leaves no metadata"), {}
-        return built, _told(files[0].read_text(encoding="utf-8", errors="replace"))
+        if not built.ok:
+            return built, {}
+        try:
+            (file,) = target.glob("*.dist-info/METADATA")
+            return built, _told(folders.read_plain(file, LARGEST_METADATA).decode("utf-8", errors="replace"))
+        except (OSError, ValueError):
+            return replace(built, ok=False, errors="error: it leaves no metadata"), {}
 
 
 def _told(metadata: str) -> dict[str, object]:

@@ -16,20 +16,21 @@ from types import MappingProxyType
 
 from audit.digests import digest
 from audit.errors import IndexUnreachable, ToolMissing
-from audit.failures import Failure, readable, signal_name
+from audit.failures import Failure, Status, readable, signal_name
+from audit.installing import uv_variables
 
 TIMEOUT_SECONDS = 1800
 """For one call: building a large source distribution on a slow machine is the longest thing uv is asked to do."""
 
 _UNREACHABLE = re.compile(
     r"Failed to fetch|Request failed after|error sending request|dns error|tcp connect error|operation timed out|"
-    r"network was disabled",
+    r"network was disabled|network timeout|error decoding response body|request or response body error",
     re.I,
 )
 _DECIDES = re.compile(
     r"UV_.*(INDEX|LINKS|CONFIG|PRERELEASE|RESOLUTION|CONSTRAINT|OVERRIDE|EXCLUDE|BINARY|BUILD|OFFLINE)"
 )
-_QUOTED = re.compile(r"^\s*\[(?:stdout|stderr)\]\s*$", re.M)
+_QUOTED = re.compile(r"^[ \t]*\[(?:stdout|stderr)\][ \t]*$", re.M)
 _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded", re.I)
 
 
@@ -49,14 +50,17 @@ class Answer:
     ended_by: str = ""
     """What ended uv, where that was neither uv itself nor a package that it built."""
 
-    def failure(self, subject: str, stage: str, status: str, seconds: float) -> Failure:
+    offline: bool = False
+    """Whether it was to use no network: that it missed something then says nothing about the index."""
+
+    def failure(self, subject: str, stage: str, status: Status, seconds: float) -> Failure:
         """The call as a failure of a release. What is not the packages' fault has a status of its own."""
         if not self.launched:
-            status = "no-sandbox"
+            status = Status.NO_SANDBOX
         elif self.ended_by:
-            status = "worker-lost"
+            status = Status.WORKER_LOST
         elif self.unreachable or self.full_disk:
-            status = "unreachable" if self.unreachable else "disk-full"
+            status = Status.UNREACHABLE if self.unreachable else Status.DISK_FULL
         return Failure(
             subject=subject,
             stage=stage,
@@ -87,20 +91,20 @@ class Answer:
     @property
     def unreachable(self) -> bool:
         """Whether the index did not answer, which says nothing about the packages."""
-        return not self.ok and bool(_UNREACHABLE.search(self._own_words))
+        return not self.ok and not self.offline and bool(_UNREACHABLE.search(self.own_words))
 
     @property
     def unsatisfiable(self) -> bool:
         """Whether the resolver looked and found that there is nothing that fits."""
-        return not self.ok and "No solution found" in self._own_words
+        return not self.ok and "No solution found" in self.own_words
 
     @property
     def full_disk(self) -> bool:
         """Whether the disk was full, which says nothing about the packages either."""
-        return not self.ok and bool(_FULL_DISK.search(self._own_words))
+        return not self.ok and bool(_FULL_DISK.search(self.own_words))
 
     @property
-    def _own_words(self) -> str:
+    def own_words(self) -> str:
         """What uv itself said, up to where it quotes a build, which may say anything."""
         return _QUOTED.split(self.errors, maxsplit=1)[0]
 
@@ -132,13 +136,12 @@ def call(
 ) -> Answer:
     """Run uv, quietly, with ``given`` on its standard input. Some verbs, when quiet, do not even answer.
 
-    ``before`` is a command that starts it, ``variables`` are set besides those of this process, ``folder`` is where it
-    looks for a project's settings, if not here.
+    ``before`` is a command that starts it, ``variables`` are set besides those that it reads, ``folder`` is where it
+    looks for a project's settings, if not here. What it says of its errors is without credentials.
     """
     asked = [*arguments, *(["--quiet"] if quiet else []), "--color", "never", "--no-progress"]
     command = [*before, str(executable()), *asked]
-    environment = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "UV_PYTHON")}
-    environment |= variables
+    environment = uv_variables.handed_on() | dict(variables)
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, text=True, cwd=folder
@@ -157,7 +160,8 @@ def call(
     ended_by = signal_name(-code) if code < 0 else ""
     if took_too_long:
         ended_by = f"this program after {TIMEOUT_SECONDS} s"
-    return Answer(ok=code == 0, output=output, errors=errors, exit_code=code, ended_by=ended_by)
+    told = uv_variables.without_secrets(errors, environment)
+    return Answer(ok=code == 0, output=output, errors=told, exit_code=code, ended_by=ended_by)
 
 
 def stop() -> None:

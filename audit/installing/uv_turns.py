@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 from audit import folders
-from audit.confining import confinement
+from audit.confining import confinement, weighing
 from audit.confining.confinement import LARGEST_BUILT_FILE_BYTES, LAUNCHER, Bounds
-from audit.installing import uv
+from audit.confining.weighing import ANYTHING, MOST_FILES, Weight
+from audit.installing import uv, uv_variables
 from audit.installing.uv import Answer
+from audit.installing.uv_variables import redacted
 
-UNCONFINED = "confine: "
-"""What the launcher begins with where this system cannot keep uv from starting programs."""
+_REFUSED = "confine: "
+"""What the launcher begins with where it could not keep uv from starting programs."""
+
+LARGEST_BUILD_BYTES = 2 * LARGEST_BUILT_FILE_BYTES
+"""Of all that is written while a build lasts: its own files twice, as it makes them and as they are installed."""
+
+LONGEST_ANSWER = 16 * 2**20
+"""Bytes. A lock of 500 distributions, each with the hashes of a hundred files, takes a quarter of it."""
+
+LONGEST_ERRORS = 2**20
+"""Bytes that are read of what uv says when it fails, with what it quotes of a build."""
+
+_WEIGH_SECONDS = 1.0
+"""Between looks at how much was written. A disk takes a few GB in that time."""
+
+_QUOTE = b"\n[stderr]\n"
+"""How uv begins what it quotes. What follows a gap may be a quotation."""
 
 _DENIED = "Permission denied (os error 13)"
 _LOADERS = ("lib*/ld-*", "lib/*-linux-*/ld-*", "usr/lib*/ld-*", "usr/lib/*-linux-*/ld-*")
 _SECRET = re.compile(
     r"PASSWORD|USERNAME|TOKEN|KEYRING|CREDENTIAL|NETRC|PUBLISH|KEY|SECRET|CACHE_DIR|CONFIG_FILE|PYTHON"
 )
-_CREDENTIALS = re.compile(r"(?<=://)[^/\s\"]*@")  # up to the last @: a password may hold one, and an apostrophe
 _TOOLCHAIN = (
     "CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "CPATH", "LIBRARY_PATH", "PKG_CONFIG_PATH", "MAKEFLAGS",
 )  # fmt: skip
@@ -39,13 +59,16 @@ def fetch(asked: Sequence[str], given: str, settings: Path | None = None, writab
     """Let uv fetch what it can, without starting anything. ``settings`` is a folder with the settings to use.
 
     Builds may have written to ``writable`` and to the cache: uv writes nowhere else, wherever a link in there leads.
+    What a source distribution requires for being built is not fetched here, because it may require any address: a build
+    that misses something says so, and that is fetched from the index.
     """
     execute = [f"execute={path}" for path in (uv.executable(), *_loaders())]
     with tempfile.TemporaryDirectory() as own:
         write = [f"write={path}" for path in (own, _cache(), *writable)]
         command = [sys.executable, "-I", "-S", str(LAUNCHER), *execute, *write, "--"]
-        variables = {"UV_CACHE_DIR": str(_cache()), "TMPDIR": own}
-        return uv.call(*asked, given=given, before=command, variables=variables, folder=settings)
+        variables = {"UV_CACHE_DIR": str(_cache()), "TMPDIR": own, "UV_NO_BUILD_ISOLATION": "1"}
+        answer = uv.call(*asked, given=given, before=command, variables=variables, folder=settings)
+        return replace(answer, launched=not answer.errors.startswith(_REFUSED))
 
 
 def _loaders() -> list[str]:
@@ -73,19 +96,57 @@ def _run(command: Sequence[str], bounds: Bounds, given: str) -> Answer:
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as feed:
         feed.write(given.encode())
         feed.seek(0)
+        written = _Written(bounds, (output, errors))
         child = confinement.start(command, bounds, environment=_variables(), output=output, errors=errors, given=feed)
         try:
-            code = child.process.wait(uv.TIMEOUT_SECONDS)
-        except subprocess.TimeoutExpired:
-            code = -9
+            trouble = _await(child.process, written)
         finally:
             child.end()
-        texts = []
-        for file in (output, errors):
-            file.seek(0)
-            texts.append(file.read().decode("utf-8", errors="replace"))
-    answered, told = texts
-    return Answer(ok=code == 0, output=answered, errors=told + child.notes, exit_code=code, launched=child.launched)
+        told = f"{_both_ends(errors)}{child.notes}\n{trouble}".rstrip("\n") + "\n"
+        answered = os.pread(output.fileno(), LONGEST_ANSWER, 0).decode("utf-8", errors="replace")
+    code = child.process.returncode
+    ok = code == 0 and not trouble
+    return Answer(ok=ok, output=answered, errors=told, exit_code=code, launched=child.launched, offline=True)
+
+
+class _Written:
+    """What builds write while one of them is watched, there and on standard output and error."""
+
+    def __init__(self, bounds: Bounds, printed: Sequence[IO[bytes]]) -> None:
+        self._places = (bounds.folder, *bounds.writable)
+        self._printed = printed
+        self._before = weighing.of_folders(*self._places, most=ANYTHING)
+
+    def too_much(self) -> str:
+        """The sentence that says so."""
+        most = self._before + Weight(size=LARGEST_BUILD_BYTES, files=MOST_FILES)
+        now = weighing.of_folders(*self._places, most=most)
+        printed = sum(os.fstat(each.fileno()).st_size for each in self._printed)
+        if now.size + printed > most.size or now.files > most.files:
+            return f"error: it wrote more than {LARGEST_BUILD_BYTES / 2**30:g} GiB or {MOST_FILES} files and was ended"
+        answer = os.fstat(self._printed[0].fileno()).st_size
+        return f"error: its answer is longer than {LONGEST_ANSWER} bytes" if answer > LONGEST_ANSWER else ""
+
+
+def _await(process: subprocess.Popen[bytes], written: _Written) -> str:
+    """Wait for the end. Why it has to be brought about, as uv would say it; nothing where it came by itself."""
+    deadline = time.monotonic() + uv.TIMEOUT_SECONDS
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_WEIGH_SECONDS)
+        trouble = written.too_much()
+        if trouble or process.returncode is not None:
+            return trouble
+        if time.monotonic() > deadline:
+            return f"error: it was not done within {uv.TIMEOUT_SECONDS} s and was ended"
+
+
+def _both_ends(printed: IO[bytes]) -> str:
+    """What was printed: where it is long, the beginning, which is uv's own, and the end, which a build said."""
+    size, half = os.fstat(printed.fileno()).st_size, LONGEST_ERRORS // 2
+    parts = [os.pread(printed.fileno(), half, 0), os.pread(printed.fileno(), half, max(half, size - half))]
+    between = _QUOTE if size > LONGEST_ERRORS else b""
+    return between.join(parts).decode("utf-8", errors="replace")
 
 
 def _cache() -> Path:
@@ -97,14 +158,14 @@ def _cache() -> Path:
 
 def _variables() -> dict[str, str]:
     """What uv is told by variables, without credentials, and which compilers to use."""
-    own = {name: value for name, value in os.environ.items() if name.startswith("UV_") and not _SECRET.search(name)}
-    tools = {name: os.environ[name] for name in _TOOLCHAIN if name in os.environ}
-    return {**tools, **{name: redacted(value) for name, value in own.items()}, "UV_CACHE_DIR": str(_cache())}
+    settings = {name: value for name, value in uv_variables.handed_on().items() if name.startswith("UV_")}
+    own = {name: redacted(value) for name, value in settings.items() if not _SECRET.search(name)}
+    return {**toolchain(), **own, "UV_CACHE_DIR": str(_cache())}
 
 
-def redacted(text: str) -> str:
-    """A text without the user and password of an address."""
-    return _CREDENTIALS.sub("", text)
+def toolchain() -> dict[str, str]:
+    """Which compilers a build is to use, and how."""
+    return {name: os.environ[name] for name in _TOOLCHAIN if name in os.environ}
 
 
 def _copy_settings(bounds: Bounds) -> None:

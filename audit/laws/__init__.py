@@ -1,1 +1,1 @@
-"""Which law broke: reference sets, the laws stage, trajectories from anywhere, the paper's figures."""
+"""Which law broke: reference sets, the laws stage, trajectories from anywhere."""

@@ -18,10 +18,11 @@ from analysis.algebra import diagnosis, screening
 from analysis.algebra.attribution import Attribution
 from analysis.algebra.errors import BadData
 from analysis.algebra.screening import Screen
+from analysis.verdicts import Verdict
 from audit.comparisons import comparing
 from audit.digests import digest
 from audit.dumps import dumping
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.laws.reference_file import ReferenceFile, Setting
 from audit.planning.drawing import Drawn
 from audit.planning.plan import Cell, Recording
@@ -83,7 +84,7 @@ def diagnose(
     }
     for each in asked:
         found = dumps.dumped.get(each.recording.identifier)
-        if found is not None and found.record.behaviour is None and found.record.status != dumping.RAISED:
+        if found is not None and found.record.behaviour is None and found.record.status is not Status.RAISED:
             unheld.append(
                 _unheld(each.of, each.laws, f"{found.record.status} at {each.setting.name}: {found.record.reason}")
             )
@@ -98,14 +99,14 @@ def _once_each(unheld: Sequence[Failure]) -> list[Failure]:
     for each in unheld:
         reasons.setdefault(each.subject, {})[each.reason] = None
     return [
-        Failure(subject=subject, stage="laws", status="unheld", reason="; ".join(told))
+        Failure(subject=subject, stage="laws", status=Status.UNHELD, reason="; ".join(told))
         for subject, told in reasons.items()
     ]
 
 
 def _unheld(of: Questioned, laws: ReferenceFile, reason: str) -> Failure:
     """A release that could not be held against laws that are there: a person has to know."""
-    return Failure(subject=of.cell.identifier, stage="laws", status="unheld", reason=f"{laws.laws.name}: {reason}")
+    return Failure(subject=of.cell.identifier, stage="laws", status=Status.UNHELD, reason=f"{laws.laws.name}: {reason}")
 
 
 def _changed(
@@ -118,7 +119,7 @@ def _changed(
             showing.setdefault(row.behaviour, Questioned(cell=of[row.identifier], behaviour=row.behaviour))
     verdicts = store.comparisons.verdicts(run.reads)
     wanted = comparing.wanted(rows, run.pairing, run.against)
-    return [(showing[one], showing[other]) for one, other in wanted if verdicts.get((one, other)) == "changed"]
+    return [(showing[one], showing[other]) for one, other in wanted if verdicts.get((one, other)) == Verdict.CHANGED]
 
 
 def _asked(

@@ -21,7 +21,7 @@ from audit.asked.matrix_file import MatrixFile
 from audit.asked.releases import selected
 from audit.digests import digest
 from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, AuditError, StoreError
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.installing import interpreters
 from audit.installing.locks import Lock, Release
 from audit.nights import news, standings
@@ -33,7 +33,7 @@ from audit.planning import releasing
 from audit.planning.releasing import ResolvedReleases
 from audit.reports.summaries import plain
 from audit.reports.summaries.value import AuditSummary
-from audit.storage.records import NightRecord
+from audit.storage.records import NightRecord, Standing
 from audit.storage.watched_release import Watched
 from audit.tools import Tools
 
@@ -179,7 +179,7 @@ def _audit(
         changes=met.changes,
         not_audited=tuple(each for each in met.not_audited if each.subject not in told_before),
         empty=result.empty,
-        exit_code=EXIT_CHANGED if met.of("new") else result.exit_code,  # a change is told once, the rest again
+        exit_code=EXIT_CHANGED if met.of(Standing.NEW) else result.exit_code,  # a change is told once, the rest again
         trouble=_trouble(result),
     )
     return summary, _finished(file, found, asked, result)
@@ -204,7 +204,7 @@ def _frozen(known: Watched, lock: str) -> Release | Failure:
     try:
         interpreter = interpreters.find(known.request.python)
     except interpreters.NoInterpreter as error:
-        return Failure(subject=known.id, stage="resolve", status="no-python", reason=str(error))
+        return Failure(subject=known.id, stage="resolve", status=Status.NO_PYTHON, reason=str(error))
     return Release(request=known.request, interpreter=interpreter, lock=Lock.from_text(lock))
 
 
@@ -249,9 +249,9 @@ def _record(summary: AuditSummary) -> NightRecord:
         exit_code=summary.exit_code,
         run_id=summary.run_id,
         news=summary.news,
-        new_changes=len(summary.of("new")),
-        waived_changes=len(summary.of("waived")),
-        known_changes=len(summary.of("known")),
+        new_changes=len(summary.of(Standing.NEW)),
+        waived_changes=len(summary.of(Standing.WAIVED)),
+        known_changes=len(summary.of(Standing.KNOWN)),
         not_audited=len(summary.not_audited),
         summary=plain.text(summary),
     )

@@ -11,23 +11,25 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
+from analysis.verdicts import Verdict
 from audit.comparisons import comparing
-from audit.failures import BREAKAGE, INFRASTRUCTURE
+from audit.failures import BREAKAGE, INFRASTRUCTURE, Status
 from audit.nights.waivers import Boundary, Waivers
 from audit.reports.summaries.value import NotAudited
-from audit.storage.records import NightChange
+from audit.storage.records import Finding, NightChange, Standing
 from audit.storage.store import Store
 
 _TOLD_AS = {
-    **dict.fromkeys(BREAKAGE, "broken"),
-    "incomparable": "incomparable",
-    "nondeterministic": "nondeterministic",
+    **dict.fromkeys(BREAKAGE, Finding.BROKEN),
+    Status.INCOMPARABLE: Finding.INCOMPARABLE,
+    Status.NONDETERMINISTIC: Finding.NONDETERMINISTIC,
 }
 """What is said of a cell without a behaviour, by its status, where the release before it had one. Such a release has
 the environment, and does worse than change it; one that has it no longer is told among what could not be audited."""
 
-_DIFFERENT = ("changed", "incomparable")
-"""Verdicts on two behaviours that are told. Releases that do not read back the same states are not the same."""
+_DIFFERENT = {Verdict.CHANGED: Finding.CHANGED, Verdict.INCOMPARABLE: Finding.INCOMPARABLE}
+"""What is said of two behaviours, by those verdicts on them that are told. Releases that do not read back the same
+states are not the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,7 @@ class Met:
     changes: tuple[NightChange, ...]
     not_audited: tuple[NotAudited, ...]
 
-    def of(self, standing: str) -> tuple[NightChange, ...]:
+    def of(self, standing: Standing) -> tuple[NightChange, ...]:
         """The changes of one standing."""
         return tuple(each for each in self.changes if each.standing == standing)
 
@@ -70,7 +72,7 @@ class _Cell:
     series: str
     requires: str
     behaviour: str | None
-    status: str
+    status: Status
     reason: str
     ready: bool
     """Whether the release could be installed."""
@@ -78,9 +80,9 @@ class _Cell:
     """That it is a version of; empty where it is written out."""
 
     @property
-    def told_as(self) -> str:
-        """What is wrong with it where it has no behaviour; empty where nothing is, or it lacks the environment."""
-        return _TOLD_AS.get(self.status, "") if self.behaviour is None else ""
+    def told_as(self) -> Finding | None:
+        """What is wrong with it where it has no behaviour; nothing where nothing is, or it lacks the environment."""
+        return _TOLD_AS.get(self.status) if self.behaviour is None else None
 
 
 def meet(store: Store, question: Question) -> Met:
@@ -106,16 +108,16 @@ def met_before(store: Store, matrix: str, run_id: str) -> set[Boundary]:
 
 def as_known(met: Met) -> Met:
     """The same, with nothing of it new: what a matrix is before anything happens to it."""
-    return replace(met, changes=tuple(replace(each, standing="known") for each in met.changes))
+    return replace(met, changes=tuple(replace(each, standing=Standing.KNOWN) for each in met.changes))
 
 
 def _standing(change: NightChange, question: Question) -> NightChange:
     boundary = (change.environment, change.older, change.newer)
     waiver = question.waivers.accepting(boundary)
     told = waiver.told if waiver is not None else None
-    if not question.may_be_new(change.newer) or change.standing == "known" or boundary in question.reported:
-        return replace(change, standing="known", waiver=told)
-    return replace(change, standing="waived" if waiver is not None else "new", waiver=told)
+    if not question.may_be_new(change.newer) or change.standing is Standing.KNOWN or boundary in question.reported:
+        return replace(change, standing=Standing.KNOWN, waiver=told)
+    return replace(change, standing=Standing.NEW if waiver is None else Standing.WAIVED, waiver=told)
 
 
 def _cells(store: Store, question: Question) -> dict[str, list[_Cell]]:
@@ -129,6 +131,7 @@ def _cells(store: Store, question: Question) -> dict[str, list[_Cell]]:
     grouped: dict[str, list[_Cell]] = {}
     for row in found.rows:
         values = dict(zip(found.columns, row, strict=True))
+        values["status"] = Status(values["status"])
         cell = _Cell(**values, package=question.packages.get(values["release"], ""))
         grouped.setdefault(cell.environment, []).append(cell)
     return grouped
@@ -142,14 +145,16 @@ def _changes(group: Sequence[_Cell], judged: _Judged, question: Question) -> Ite
         if question.nightly and any(each.status in INFRASTRUCTURE for each in _since(before, cell, earlier)):
             continue  # the machine failed at the release before: what is between the two is seen on another night
         found = [
-            replace(change, standing="known") if question.nightly and _is_old(older, cell, earlier, judged) else change
+            replace(change, standing=Standing.KNOWN)
+            if question.nightly and _is_old(older, cell, earlier, judged)
+            else change
             for older in judged.beside(earlier, cell, before)
             if (change := judged.change(older, cell))
         ]
         yield from found
         if judged.knows_baseline and not found and question.may_be_new(cell.release):
             drifted = _drifted(group, cell, before, judged)
-            if drifted is not None and (question.nightly or drifted.standing == "new"):
+            if drifted is not None and (question.nightly or drifted.standing is Standing.NEW):
                 yield drifted
 
 
@@ -179,7 +184,7 @@ def _drifted(group: Sequence[_Cell], cell: _Cell, before: _Cell | None, judged: 
     if change is None:
         return None
     differed = before is not None and judged.change(baseline, before) is not None
-    return replace(change, standing="known" if differed else "new")
+    return replace(change, standing=Standing.KNOWN if differed else Standing.NEW)
 
 
 def _predecessor(earlier: Sequence[_Cell], cell: _Cell) -> _Cell | None:
@@ -244,22 +249,22 @@ class _Judged:
             comparing.compare(self._store, [pair], self._question.outputs, self._reads)
             self._verdicts = self._read()
         verdict, reason = self._verdicts[pair]
-        return _told(older, newer, verdict, reason) if verdict in _DIFFERENT else None
+        return _told(older, newer, _DIFFERENT[verdict], reason) if verdict in _DIFFERENT else None
 
-    def _read(self) -> dict[tuple[str, str], tuple[str, str]]:
+    def _read(self) -> dict[tuple[str, str], tuple[Verdict, str]]:
         found = self._store.query(
             "SELECT first, second, verdict, reason FROM internal.comparisons WHERE reads = ?", [self._reads]
         )
-        return {(first, second): (verdict, reason) for first, second, verdict, reason in found.rows}
+        return {(first, second): (Verdict(verdict), reason) for first, second, verdict, reason in found.rows}
 
 
-def _told(older: _Cell, newer: _Cell, verdict: str, reason: str) -> NightChange:
+def _told(older: _Cell, newer: _Cell, verdict: Finding, reason: str) -> NightChange:
     return NightChange(
         environment=newer.environment,
         older=older.release,
         newer=newer.release,
         verdict=verdict,
-        standing="new",
+        standing=Standing.NEW,
         reason=reason,
     )
 

@@ -6,10 +6,11 @@ These questions are asked here and not by the workers: they are short, and what 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Generic, TypeVar
 
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.planning import building, plan
 from audit.planning.plan import Cell
 from audit.processes import dumper_process
@@ -23,6 +24,9 @@ AT_ONCE = 2
 
 Told = TypeVar("Told")
 
+GivenUp = Callable[[Cell], Failure | None]
+"""Of a release that failed too often to be asked: what it failed with."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question(Generic[Told]):
@@ -32,6 +36,8 @@ class Question(Generic[Told]):
     asked: Callable[[Cell], CellTask]
     recall: Callable[[Cell], Told | Failure | None]
     keep: Callable[[Cell, CellAnswer], None]
+    key: Callable[[Cell], str]
+    """What it is counted by that a process fails to answer."""
     together: bool
     """Whether one process of a release is asked about all environments, or a process about each."""
 
@@ -43,7 +49,8 @@ class Answers(Generic[Told]):
     told: Mapping[str, Told]
     by: Mapping[str, Cell]
     failures: Mapping[str, tuple[Failure, ...]]
-    """Of environments that no release could tell about."""
+    """Of environments that no release could tell about, all of them; of others, those of processes that failed: who
+    was asked after that may have told something else."""
     unbuilt: Mapping[str, Failure]
     """Releases that were to be asked and could not be built."""
 
@@ -56,12 +63,22 @@ class _Search(Generic[Told]):
     found: Told | None = None
     by: Cell | None = None
     failures: list[Failure] = field(default_factory=list)
+    mishaps: list[Failure] = field(default_factory=list)
+    """Those among the failures that are of processes, and of releases whose processes failed too often before."""
 
-    def advance(self, question: Question[Told], unbuilt: Collection[str]) -> Cell | None:
-        """Use what is known; return the release to be asked next, if one has to be."""
+    def advance(
+        self, question: Question[Told], unbuilt: Collection[str], given_up: GivenUp, *, again: bool = False
+    ) -> Cell | None:
+        """Use what is known; return the release to be asked next, if one has to be. What raised may be asked again."""
         while self.waiting and self.found is None:
             cell = self.waiting[0]
             known = question.recall(cell)
+            if again and isinstance(known, Failure) and known.status is Status.RAISED:
+                known = None
+            refused = given_up(cell) if known is None and cell.release.id not in unbuilt else None
+            if refused is not None:
+                self.fail(refused)
+                continue
             if known is None and cell.release.id not in unbuilt:
                 return cell
             self.waiting.pop(0)
@@ -71,12 +88,23 @@ class _Search(Generic[Told]):
                 self.found, self.by = known, cell
         return None
 
+    def fail(self, failure: Failure) -> None:
+        """Pass over the release that is next: its process failed."""
+        self.waiting.pop(0)
+        self.failures.append(failure)
+        self.mishaps.append(failure)
+
+    @property
+    def told(self) -> tuple[Failure, ...]:
+        """What a person has to know of it."""
+        return tuple(self.failures if self.found is None else self.mishaps)
+
 
 def known(queues: Mapping[str, Sequence[Cell]], question: Question[Told]) -> Answers[Told]:
     """What can be told without asking a release."""
     searches = {title: _Search[Told](waiting=list(cells)) for title, cells in queues.items()}
     for search in searches.values():
-        search.advance(question, ())
+        search.advance(question, (), _nobody)
     return _answers(searches, {})
 
 
@@ -85,7 +113,8 @@ def ask(queues: Mapping[str, Sequence[Cell]], question: Question[Told], tools: T
     searches = {title: _Search[Told](waiting=list(cells)) for title, cells in queues.items()}
     unbuilt: dict[str, Failure] = {}
     while True:
-        steps = (search.advance(question, unbuilt) for search in searches.values())
+        given_up = partial(_given_up, question, tools)
+        steps = (search.advance(question, unbuilt, given_up, again=tools.again) for search in searches.values())
         asked = [cell for cell in steps if cell is not None]
         if not asked:
             return _answers(searches, unbuilt)
@@ -93,11 +122,24 @@ def ask(queues: Mapping[str, Sequence[Cell]], question: Question[Told], tools: T
         _round([cell for cell in asked if cell.release.id not in unbuilt], searches, question, tools)
 
 
+def _nobody(_: Cell) -> None:
+    """Nobody is given up where nobody is asked."""
+
+
+def _given_up(question: Question[Told], tools: Tools, cell: Cell) -> Failure | None:
+    """The failure of a release that failed too often to be asked once more."""
+    if tools.again:
+        return None
+    key = question.key(cell)
+    found = tools.store.attempts.given_up([key], tools.timeout).get(key)
+    return replace(found, subject=cell.identifier, stage=question.asked(cell).task) if found is not None else None
+
+
 def _answers(searches: Mapping[str, _Search[Told]], unbuilt: Mapping[str, Failure]) -> Answers[Told]:
     return Answers(
         told={title: search.found for title, search in searches.items() if search.found is not None},
         by={title: search.by for title, search in searches.items() if search.by is not None},
-        failures={title: tuple(search.failures) for title, search in searches.items() if search.found is None},
+        failures={title: search.told for title, search in searches.items() if search.told},
         unbuilt=unbuilt,
     )
 
@@ -105,7 +147,7 @@ def _answers(searches: Mapping[str, _Search[Told]], unbuilt: Mapping[str, Failur
 def _round(
     asked: Sequence[Cell], searches: Mapping[str, _Search[Told]], question: Question[Told], tools: Tools
 ) -> None:
-    """Ask once. Answers go into the store; a release whose process failed is passed over."""
+    """Ask once. Answers go into the store; a release whose process failed is passed over, and that is counted."""
     if not asked:
         return
     tools.runner.prepare()  # whatever is asked here, dumps follow it
@@ -118,14 +160,23 @@ def _round(
     with tools.reporter.stage(question.stage, len(asked)) as done:
         for _, outcomes in at_once(_run, jobs, AT_ONCE):
             for outcome in outcomes:
-                cell = by_name[outcome.identifier]
-                if isinstance(outcome.result, Failure):
-                    search = searches[cell.environment.title]
-                    search.failures.append(outcome.result)
-                    search.waiting.pop(0)
+                cell, result = by_name[outcome.identifier], outcome.result
+                if isinstance(result, Failure):
+                    searches[cell.environment.title].fail(result)
+                    done(f"{cell.identifier}: {result.status}")
                 else:
-                    question.keep(cell, outcome.result)
-                done(cell.identifier)
+                    done(cell.identifier)
+                _remember(cell, result, question, tools)
+
+
+def _remember(cell: Cell, result: CellAnswer | Failure, question: Question[Told], tools: Tools) -> None:
+    """What a release says, or raises, is kept; what its process died of is counted."""
+    key, attempts = question.key(cell), tools.store.attempts
+    if isinstance(result, Failure) and result.status is not Status.RAISED:
+        attempts.count({key: result}, [], tools.timeout)
+        return
+    question.keep(cell, CellAnswer.of_failure(result) if isinstance(result, Failure) else result)
+    attempts.count({}, [key], tools.timeout)
 
 
 def _run(job: DumpJob) -> list[CellOutcome]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from audit.asked.matrix_file import MatrixFile
 from audit.asked.stimulus_spec import BankSpec
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.planning import asking, banks, probing
 from audit.planning.asking import Answers, Question
 from audit.planning.banks import BankRequest
@@ -50,7 +50,10 @@ class Stimuli:
     """By environment: what was drawn, and why nothing could be."""
 
     drawn: Mapping[str, Drawn]
-    undrawable: Mapping[str, str]
+    undrawable: Mapping[str, Failure]
+    """Of each of its cells; the machine's fault where that was the reason."""
+    failures: tuple[Failure, ...] = ()
+    """Of processes that were to make a bank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,12 +147,12 @@ def _question(sketches: Mapping[str, _Sketch], store: Store) -> Question[Bank]:
 
     def keep(cell: Cell, answer: CellAnswer) -> None:
         request = asked(cell)
-        made: Bank | tuple[str, str] = answer.status, answer.reason
-        if answer.status == "ok":
+        made: Bank | tuple[Status, str] = answer.status, answer.reason
+        if answer.status is Status.OK:
             try:
                 made = banks.of_answer(answer, request, sketches[cell.environment.title].known.layout)
             except Undrawable as error:
-                made = "damaged", str(error)
+                made = Status.DAMAGED, str(error)
         store.put_bank(cell.bank_key(request.payload), made)
 
     return Question(
@@ -157,6 +160,7 @@ def _question(sketches: Mapping[str, _Sketch], store: Store) -> Question[Bank]:
         asked=lambda cell: cell.asked("bank", asked(cell).payload),
         recall=recall,
         keep=keep,
+        key=lambda cell: cell.bank_key(asked(cell).payload),
         together=False,
     )
 
@@ -169,7 +173,7 @@ def _stimuli(
     banks: Answers[Bank],
 ) -> Stimuli:
     seed = file.matrix.stimulus.seed
-    undrawable = dict(reasons)
+    undrawable = {title: _undrawable(title, Status.UNDRAWABLE, reason) for title, reason in reasons.items()}
     drawn: dict[str, Drawn] = {}
     for title, known in tables.items():
         drawn[title] = Drawn(
@@ -183,13 +187,25 @@ def _stimuli(
             seed=seed,
         )
     for title, sketch in sketches.items():
-        failures = banks.failures.get(title)
-        if failures is not None:
-            told = failures[0].reason if failures else "no release could be asked"
-            undrawable[title] = f"its bank of states could not be made: {told}"
+        if sketch.request is not None and title not in banks.told:
+            undrawable[title] = _without_bank(title, banks.failures.get(title, ()))
             continue
         drawn[title] = _drawn(sketch, banks.told.get(title), banks.by.get(title), seed)
-    return Stimuli(drawn=drawn, undrawable=undrawable)
+    mishaps = tuple(each for failures in banks.failures.values() for each in failures)
+    return Stimuli(drawn=drawn, undrawable=undrawable, failures=mishaps)
+
+
+def _undrawable(title: str, status: Status, reason: str) -> Failure:
+    return Failure(subject=title, stage="draw", status=status, reason=reason)
+
+
+def _without_bank(title: str, failures: Sequence[Failure]) -> Failure:
+    """Why an environment has no bank. Where the machine failed at a release, that one might have made it."""
+    machine = [each for each in failures if each.is_infrastructure]
+    first = next(iter([*machine, *failures]), None)
+    told = first.reason if first is not None else "no release could be asked"
+    status = first.status if first is not None and machine else Status.UNDRAWABLE
+    return _undrawable(title, status, f"its bank of states could not be made: {told}")
 
 
 def _drawn(sketch: _Sketch, made: Bank | None, by: Cell | None, seed: int) -> Drawn:

@@ -31,7 +31,7 @@ class Layouts:
 
     known: Mapping[str, KnownLayout]
     failures: tuple[Failure, ...]
-    """Of environments that no release could tell about."""
+    """Of environments that no release could tell about, and of processes that failed before another release told."""
     unbuilt: Mapping[str, Failure]
     """Releases that were to be asked and could not be built."""
 
@@ -75,4 +75,11 @@ def _question(store: Store) -> Question[Layout]:
     def keep(cell: Cell, answer: CellAnswer) -> None:
         store.put_probe(cell.probe_key, ProbeRecord.of(answer))
 
-    return Question(stage="probing", asked=lambda cell: cell.asked("probe"), recall=recall, keep=keep, together=True)
+    return Question(
+        stage="probing",
+        asked=lambda cell: cell.asked("probe"),
+        recall=recall,
+        keep=keep,
+        key=lambda cell: cell.probe_key,
+        together=True,
+    )

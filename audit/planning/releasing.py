@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from audit.asked.matrix_file import MatrixFile
 from audit.asked.releases import ReleaseRequest
 from audit.errors import IndexUnreachable
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.installing import listing, locks
 from audit.installing.locks import Release
 from audit.tools import Reporter, at_once
@@ -50,6 +50,6 @@ def resolve(requests: Sequence[ReleaseRequest], reporter: Reporter) -> tuple[dic
             else:
                 resolved[request.id] = outcome
                 done(request.id)
-    if not resolved and any(each.status == "unreachable" for each in failures):
+    if not resolved and any(each.status is Status.UNREACHABLE for each in failures):
         raise IndexUnreachable.because(failures[0].reason)
     return resolved, failures

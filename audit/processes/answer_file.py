@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
-import stat
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -18,10 +16,15 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from audit import folders
 from audit.failures import printable
 
-LARGEST_BYTES = 2**31
+LARGEST_BYTES = 2**28
 """Of one answer. The largest in a shipped matrix is under 20 MB; one beyond this is a fault, not a recording."""
+
+MOST_ENTRIES = 2**26
+"""Of all arrays of one answer. Small integers become numbers of eight bytes where they are compared, some of them
+several times over: so many take about as much memory as the rest of an audit. A film of 2,000 steps fits."""
 
 MOST_ARRAYS = 10_000
 """In one answer: twice as many as there may be quantities of a step."""
@@ -52,20 +55,19 @@ def arrays(path: Path) -> Arrays:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = archive.infolist()
         _check_members(members)
-        return {info.filename.removesuffix(".npy"): _array(archive, info) for info in members}
+        found = {info.filename.removesuffix(".npy"): _array(archive, info) for info in members}
+    if sum(array.size for array in found.values()) > MOST_ENTRIES:
+        raise DamagedAnswer(f"the answer holds more than {MOST_ENTRIES} numbers")
+    return found
 
 
 def _read(path: Path) -> bytes:
-    """Read a file, and only a file: a link would lead elsewhere, and a pipe would never end."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_BYTES:
-            raise DamagedAnswer(f"the answer is larger than {LARGEST_BYTES} bytes, or not a file")
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(found.st_size)  # what is appended meanwhile is none of it
-    finally:
-        os.close(handle)
+        return folders.read_plain(path, LARGEST_BYTES)
+    except folders.NotPlain:
+        raise DamagedAnswer(f"the answer is larger than {LARGEST_BYTES} bytes, or not a file") from None
+    except BlockingIOError:  # else the machine would be taken for exhausted, by the same number
+        raise DamagedAnswer("the answer is held by a lease, and would have to be waited for") from None
 
 
 def _check_end(end: bytes) -> None:

@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from audit import folders
-from audit.failures import readable
+from audit.failures import Failure, Status, readable
 from audit.processes import answer_file
 from audit.processes.answer_file import KINDS, Arrays, DamagedAnswer
 from audit.stimuli.layout import Layout
 from audit.stimuli.stimulus import Stimulus
 
-LARGEST_DESCRIPTION = 2**26
-"""Bytes of what stands beside the arrays. A choice, far above what a description of a model needs."""
+LARGEST_DESCRIPTION = 2**22
+"""Bytes of what stands beside the arrays: a hundred times what the names of all constants of MuJoCo's Humanoid take."""
+
+LARGEST_TEXT = 2**20
+"""Bytes of the text that describes an observation or the spaces. Those of Humanoid take less than 4 KB."""
 
 SOURCES = 4
 """Where a state of a bank may come from: given, visited, in range, sought."""
@@ -32,6 +35,9 @@ LARGEST_CONSTANT = 100_000
 
 _PLACE = re.compile(r"\d\d\.[^.]+\..+", re.DOTALL)  # which substep, which stage, which field
 
+_SAID = {"failed": Status.RAISED}
+"""A dumper's word for a status where it is another."""
+
 _Text = Annotated[str, StringConstraints(max_length=10_000)]
 _Count = Annotated[int, Field(ge=0, le=2**62)]
 
@@ -40,13 +46,20 @@ _Count = Annotated[int, Field(ge=0, le=2**62)]
 class CellAnswer:
     """What a dumper says it did."""
 
-    status: str
+    status: Status
     reason: str
     detail: str = ""
     seconds: float = 0.0
     steps: int = 0
     meta: dict[str, Any] = field(default_factory=dict)
     arrays: Arrays = field(default_factory=dict)
+    description_bytes: int = 0
+    """Of the text that reason, detail and meta were read from."""
+
+    @classmethod
+    def of_failure(cls, failure: Failure) -> CellAnswer:
+        """What a release raised, as the answer that it is: the store remembers it like any other."""
+        return cls(status=failure.status, reason=failure.reason, detail=failure.stderr_tail)
 
 
 class _Head(BaseModel):
@@ -128,13 +141,14 @@ def read(path: Path, task: str, environment: str, stimulus: Stimulus | None, row
     except Exception as error:  # whatever the readers of zip, npy and JSON raise on bytes that somebody else wrote
         raise DamagedAnswer(readable(f"the answer cannot be read: {type(error).__name__}: {error}")) from None
     return CellAnswer(
-        status=head.status,
+        status=_SAID.get(head.status) or Status(head.status),
         reason=readable(head.reason),
         detail=readable(head.detail),
         seconds=head.seconds,
         steps=head.steps,
         meta=meta,
         arrays=arrays,
+        description_bytes=len(description),
     )
 
 
@@ -242,6 +256,8 @@ def _check_dump(arrays: Arrays, stimulus: Stimulus) -> None:
         expected["reset.observation"] = (stimulus.resets, *observation.shape[1:])
     if not {"structure", "spaces"} <= set(arrays):
         raise DamagedAnswer("the answer does not describe its observation and spaces")
+    if max(arrays[name].nbytes for name in ("structure", "spaces")) > LARGEST_TEXT:
+        raise DamagedAnswer(f"the answer describes its observation or spaces in more than {LARGEST_TEXT} bytes")
     _check_shapes(arrays, expected)
 
 

@@ -8,18 +8,23 @@ import signal
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from audit.confining import confinement
-from audit.confining.confinement import LARGEST_FOLDER_BYTES, MOST_FILES, Bounds
-from audit.failures import readable, signal_name
+from audit.cluster import descendants
+from audit.confining import confinement, weighing
+from audit.confining.confinement import Bounds
+from audit.confining.weighing import Weight
+from audit.failures import Status, readable, signal_name
 from audit.installing.venvs import Recipe
 from audit.processes.dumper_request import DUMPER, REQUEST
 
 LONGEST_OUTPUT = 16 * 2**20
 """Bytes that a process may print before what it printed is forgotten: only the end is ever shown."""
 LONGEST_TAIL = 2**16
+
+_PERHAPS_THE_DISKS = (Status.CRASHED, Status.RAISED, Status.DAMAGED)
+"""What a release comes to that finds no room for what it writes."""
 
 _POLL_SECONDS = 0.02
 _WEIGH_SECONDS = 1.0
@@ -44,7 +49,7 @@ _QUIET = {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_S
 class Trouble:
     """Why there is no answer to a cell."""
 
-    status: str
+    status: Status
     reason: str
     tail: str = ""
     exit_code: int | None = None
@@ -63,6 +68,7 @@ class DumperChild:
         self._folders = (folder, recipe.bytecode)
         self._output = tempfile.TemporaryFile(dir=folder.parent, buffering=0)  # noqa: SIM115
         fcntl.fcntl(self._output, fcntl.F_SETFL, os.O_APPEND)
+        self._disk = os.fstat(self._output.fileno()).st_dev
         bounds = Bounds(
             folder=folder,
             writable=(recipe.bytecode,),
@@ -96,11 +102,32 @@ class DumperChild:
             if ended:
                 return self._died(time.monotonic() - began)
             if time.monotonic() > began + timeout:
-                return self._stopped("timeout", "no answer within {seconds:.0f} s", time.monotonic() - began)
+                return self._stopped(Status.TIMEOUT, f"no answer within {timeout:g} s", time.monotonic() - began)
             if self._overflows():
-                reason = f"it wrote more than {LARGEST_FOLDER_BYTES / 2**30:g} GiB or {MOST_FILES} files and was ended"
-                return self._stopped("crashed", reason, time.monotonic() - began)
+                most = f"{weighing.LARGEST_BYTES / 2**30:g} GiB or {weighing.MOST_FILES} files"
+                reason = f"it wrote more than {most}, or where nobody can look, and was ended"
+                return self._stopped(Status.CRASHED, reason, time.monotonic() - began)
             time.sleep(_POLL_SECONDS)
+
+    @property
+    def lacks_room(self) -> bool:
+        """Whether its disk has no room left, whoever took it."""
+        return Weight.left_at(self._folders[0]).is_no_room
+
+    def judged(self, trouble: Trouble) -> Trouble:
+        """What a trouble is where the disk is full: the machine's, unless there would be room without what it wrote.
+
+        It is ended first, so that what it wrote without a name is gone.
+        """
+        self._child.end()
+        left = Weight.left_at(self._folders[0])
+        if trouble.status not in _PERHAPS_THE_DISKS or not left.is_no_room:
+            return trouble
+        written = weighing.of_folders(*self._folders)
+        if written.is_too_much or not (left + written).is_no_room:
+            return replace(trouble, reason=f"{trouble.reason}; it had filled the disk itself")
+        reason = f"the disk is full, with {left.size / 2**20:.0f} MiB left: {trouble.reason}"
+        return replace(trouble, status=Status.DISK_FULL, reason=reason)
 
     def end(self) -> None:
         """End it, if it still runs, and whatever it forked. All that it had to say is in files."""
@@ -112,29 +139,30 @@ class DumperChild:
     def _overflows(self) -> bool:
         if time.monotonic() < self._weighed + _WEIGH_SECONDS:
             return False
-        size, files = confinement.size_of(*self._folders)
+        nameless = weighing.of_nameless(descendants.below(self._child.process.pid), self._disk)
+        written = weighing.of_folders(*self._folders) + nameless
         self._weighed = time.monotonic()
-        return size > LARGEST_FOLDER_BYTES or files > MOST_FILES
+        return written.is_too_much
 
-    def _stopped(self, status: str, reason: str, seconds: float) -> Trouble:
+    def _stopped(self, status: Status, reason: str, seconds: float) -> Trouble:
         self._child.end()
-        return Trouble(status=status, reason=reason.format(seconds=seconds), tail=self._tail(), seconds=seconds)
+        return Trouble(status=status, reason=reason, tail=self._tail(), seconds=seconds)
 
     def _died(self, seconds: float) -> Trouble:
         self._child.end()
         code, tail = self._child.process.returncode, self._tail()
         if not self._child.launched:
             reason = f"the launcher ended with exit code {code} before the command began: {_last_line(tail)}"
-            return Trouble(status="no-sandbox", reason=reason, tail=tail, exit_code=code, seconds=seconds)
+            return Trouble(status=Status.NO_SANDBOX, reason=reason, tail=tail, exit_code=code, seconds=seconds)
         if self._child.unexecuted:
             reason = f"its Python could not be executed: {self._child.unexecuted}"
-            return Trouble(status="no-python", reason=reason, tail=tail, exit_code=code, seconds=seconds)
+            return Trouble(status=Status.NO_PYTHON, reason=reason, tail=tail, exit_code=code, seconds=seconds)
         if code < 0:
             hint = ", as the system does it where memory runs out" if -code == signal.SIGKILL else ""
             reason = f"the process was ended by {signal_name(-code)}{hint}"
-            return Trouble(status="crashed", reason=reason, tail=tail, signal=-code, seconds=seconds)
+            return Trouble(status=Status.CRASHED, reason=reason, tail=tail, signal=-code, seconds=seconds)
         reason = f"the process ended with exit code {code} before it answered: {_last_line(tail)}"
-        return Trouble(status="crashed", reason=reason, tail=tail, exit_code=code, seconds=seconds)
+        return Trouble(status=Status.CRASHED, reason=reason, tail=tail, exit_code=code, seconds=seconds)
 
     def _tail(self) -> str:
         size = os.fstat(self._output.fileno()).st_size

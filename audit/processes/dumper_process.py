@@ -14,7 +14,7 @@ from pathlib import Path
 
 from audit import folders, machine
 from audit.cluster.jobs import Needs
-from audit.failures import Failure, readable
+from audit.failures import Failure, Status, readable
 from audit.installing import venvs
 from audit.installing.venvs import Recipe
 from audit.processes import answers, dumper_request
@@ -75,7 +75,7 @@ class DumpJob:
 
     def lost(self, reason: str) -> Iterator[CellOutcome]:
         """No cell that is left has an answer, because of the machine."""
-        trouble = Trouble(status="worker-lost", reason=reason)
+        trouble = Trouble(status=Status.WORKER_LOST, reason=reason)
         return (_failed(self, cell, trouble) for cell in self.cells)
 
 
@@ -144,7 +144,7 @@ class _End:
     @property
     def may_lack_python(self) -> bool:
         """Whether it ended so early that the Python of its virtualenv may be gone since that was built."""
-        return not self.imported and self.trouble.status in ("crashed", "no-python")
+        return not self.imported and self.trouble.status in (Status.CRASHED, Status.NO_PYTHON)
 
 
 def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Generator[CellOutcome | _End, None, None]:
@@ -158,12 +158,13 @@ def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Generator[CellOutcome | _
             child = DumperChild(folder, job.recipe, len(cells) * job.timeout * (os.cpu_count() or 1))
             stack.callback(child.end)
             for cell, path in zip(cells, paths, strict=True):
-                trouble = child.await_answer(path, job.timeout)
+                ended = child.await_answer(path, job.timeout)
+                came = ended or _answer(cell, path)
                 imported = os.path.lexists(folder / IMPORTED)
-                if trouble is not None:
-                    yield _End(trouble=trouble, imported=imported)
+                if isinstance(came, Trouble) and (ended is not None or child.lacks_room):
+                    yield _End(trouble=child.judged(came), imported=imported)
                     return
-                yield _outcome(job, cell, path)
+                yield _failed(job, cell, came) if isinstance(came, Trouble) else _came_to(job, cell, came, came.seconds)
                 with contextlib.suppress(OSError):  # a folder, or gone: it goes with all the others
                     path.unlink()
         except OSError as error:
@@ -173,20 +174,20 @@ def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Generator[CellOutcome | _
 def _refused(error: OSError, *, began: bool) -> Trouble:
     """What the system refused to this side: the machine's fault, but where the dumper may have spoilt its folder."""
     if error.errno in folders.FULL:
-        status = "disk-full"
+        status = Status.DISK_FULL
     else:
-        status = "crashed" if began and error.errno not in folders.EXHAUSTED else "no-sandbox"
+        status = Status.CRASHED if began and error.errno not in folders.EXHAUSTED else Status.NO_SANDBOX
     return Trouble(status=status, reason=readable(f"it could not be served: {error}"))
 
 
-def _outcome(job: DumpJob, cell: CellTask, path: Path) -> CellOutcome:
+def _answer(cell: CellTask, path: Path) -> CellAnswer | Trouble:
     try:
         answer = answers.read(path, cell.task, cell.source, cell.stimulus, cell.rows)
     except DamagedAnswer as error:
-        return _failed(job, cell, Trouble(status="damaged", reason=str(error)))
-    if answer.status == "failed":
-        return _failed(job, cell, Trouble(status="raised", reason=answer.reason, tail=answer.detail))
-    return _came_to(job, cell, answer, answer.seconds)
+        return Trouble(status=Status.DAMAGED, reason=str(error))
+    if answer.status is Status.RAISED:
+        return Trouble(status=answer.status, reason=answer.reason, tail=answer.detail)
+    return answer
 
 
 def _failed(job: DumpJob, cell: CellTask, trouble: Trouble) -> CellOutcome:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from analysis.report.model import NOT_COMPARED, SIGNS, Details, Environment, Matrix, MatrixDetails, Page, Span
+from analysis.report.model import NOT_COMPARED, Details, Environment, Matrix, MatrixDetails, Page, Span
+from analysis.verdicts import SIGNS, Verdict
 from analysis.yardstick import THRESHOLD
 from audit import __version__
 from audit.errors import UsageError
@@ -83,7 +84,9 @@ def _environment(
     found = report_pairs.read(store, run, grid)
 
     def sign(one: int, other: int) -> str:
-        return SIGNS["identical"] if one == other else found.signs.get((min(one, other), max(one, other)), NOT_COMPARED)
+        if one == other:
+            return SIGNS[Verdict.IDENTICAL]
+        return found.signs.get((min(one, other), max(one, other)), NOT_COMPARED)
 
     neighbours = ((older, newer, sign(grid.cells[older], grid.cells[newer])) for older, newer in grid.neighbours)
     environment = Environment(
@@ -97,7 +100,7 @@ def _environment(
         missing=grid.missing,
         verdicts="".join(sign(one, other) for one in range(len(grid.behaviours)) for other in range(one)),
         null_ratios=found.null_ratios,
-        neighbours=tuple(sorted(each for each in neighbours if each[2] != SIGNS["identical"])),
+        neighbours=tuple(sorted(each for each in neighbours if each[2] != SIGNS[Verdict.IDENTICAL])),
         trajectories=spans.get((grid.environment, "trajectories"), ()),
         steps=spans.get((grid.environment, "steps"), ()),
     )

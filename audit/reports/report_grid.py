@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from analysis.report.model import SIGNS, Missing, Release
+from analysis.report.model import Missing, Release
+from analysis.verdicts import SIGNS, Verdict
+from audit.failures import Status
 from audit.storage.store import Store
+
+_SHOWN = {Status.NONDETERMINISTIC: Verdict.NONDETERMINISTIC, Status.INCOMPARABLE: Verdict.INCOMPARABLE}
+"""The verdict on any pair of a cell without a behaviour, by its status; on others it is that there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +56,15 @@ class Grid:
 def releases(store: Store, run_id: str) -> tuple[tuple[Release, ...], dict[str, int]]:
     """Releases in order, and the number of each lock."""
     rows = store.query(
-        "SELECT release, series, requires, python, lock_digest,"
+        "SELECT release, series, requires, lock_digest,"
         " CASE WHEN status = 'ready' THEN '' ELSE status || ': ' || reason END"
         " FROM internal.run_releases WHERE run_id = ? ORDER BY position",
         [run_id],
     ).rows
-    locks = {digest: place for place, digest in enumerate(dict.fromkeys(row[4] for row in rows if row[4] is not None))}
+    locks = {digest: place for place, digest in enumerate(dict.fromkeys(row[3] for row in rows if row[3] is not None))}
     releases = tuple(
-        Release(name=name, series=series, requires=requires, python=python, lock=locks.get(lock, -1), reason=reason)
-        for name, series, requires, python, lock, reason in rows
+        Release(name=name, series=series, requires=requires, lock=locks.get(lock, -1), reason=reason)
+        for name, series, requires, lock, reason in rows
     )
     return releases, locks
 
@@ -88,11 +93,11 @@ def _grid(
     missing: dict[Missing, int] = {}
     cells = []
     for release in releases:
-        status, reason, behaviour = found.get(release.name, ("unavailable", "not asked for", None))
+        status, reason, behaviour = found.get(release.name, (Status.UNAVAILABLE, "not asked for", None))
         if behaviour is not None:
             cells.append(behaviours.setdefault(behaviour, len(behaviours)))
         else:
-            verdict = status if status in ("nondeterministic", "incomparable") else "unavailable"
+            verdict = _SHOWN.get(status, Verdict.UNAVAILABLE)
             why = Missing(verdict=SIGNS[verdict], status=status, reason=reason)
             cells.append(-1 - missing.setdefault(why, len(missing)))
     return Grid(

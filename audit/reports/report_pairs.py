@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.report.model import SIGNS, Details, Explanation, Growth, Number, Output, Pair
+from analysis.report.model import Details, Explanation, Growth, Number, Output, Pair
+from analysis.verdicts import SIGNS, Verdict
 from audit.explanations import showing
 from audit.explanations.explaining import MOST_CONSTANTS
 from audit.explanations.reproducer import CASE
@@ -53,7 +54,7 @@ def read(store: Store, run: Run, grid: Grid) -> Read:
     signs: dict[Ends, str] = {}
     for first, second, verdict, *rest in store.query(_COMPARISONS, asked).rows:
         ends = _ends(places, first, second)
-        signs[ends] = SIGNS[verdict]
+        signs[ends] = SIGNS[Verdict(verdict)]
         pairs[ends] = _pair(rest, near=ends in near)
     for (first, second), rows in groupby(store.query(_EVIDENCE, asked).rows, key=lambda row: row[:2]):
         ends = _ends(places, first, second)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from analysis.verdicts import Verdict
 from audit.comparisons import run_pairs
 from audit.explanations import telling
 from audit.explanations.telling import ShortLine
@@ -104,7 +105,7 @@ class Summary:
     @property
     def changed(self) -> tuple[PairLine, ...]:
         """Neighbours between which something changed."""
-        return tuple(line for line in self.neighbours if line.verdict == "changed")
+        return tuple(line for line in self.neighbours if line.verdict == Verdict.CHANGED)
 
     @property
     def urgent_first(self) -> tuple[PairLine, ...]:
@@ -137,7 +138,7 @@ class Summary:
         return tuple(
             boundary
             for boundary in group.boundaries
-            if any(self.verdict(environment, boundary) != "identical" for environment in group.environments)
+            if any(self.verdict(environment, boundary) != Verdict.IDENTICAL for environment in group.environments)
         )
 
     def verdict(self, environment: str, boundary: Boundary) -> str:

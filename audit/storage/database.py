@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from audit.errors import StoreError, UsageError
+from audit.errors import DamagedStore, StoreError, UsageError
 from audit.storage import migrating
 from audit.storage.records import Table
 
@@ -172,7 +172,7 @@ def _unusable(path: Path, error: Exception, *, read_only: bool = False) -> Store
         return StoreError(f"{path} is in use by process {holder[1]}: wait until that audit has ended, or {other}")
     if "No space left" in text or "not enough space" in text.lower():
         return StoreError(f"the disk is full: {path} could not be written. Make room and run the same command again")
-    return StoreError(f"{path} cannot be used as a database: {text}")
+    return DamagedStore(f"{path} cannot be used as a database: {text}")
 
 
 def _first_lines(error: Exception) -> str:

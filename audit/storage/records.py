@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from numpy.typing import NDArray
 
+from audit.failures import Status
 from audit.processes.answers import CellAnswer
 
 
@@ -21,7 +23,7 @@ def now() -> datetime.datetime:
 class ProbeRecord:
     """What a release said of an environment's states and actions."""
 
-    status: str
+    status: Status
     reason: str
     layout: dict[str, Any] | None
 
@@ -35,7 +37,7 @@ class ProbeRecord:
 class DumpRecord:
     """A dump as the store knows it. ``behaviour`` is ``None`` unless the status is ``ok``."""
 
-    status: str
+    status: Status
     reason: str
     behaviour: str | None
     detail: str = ""
@@ -99,7 +101,7 @@ class RunRelease:
     requires: str
     python: str
     lock_digest: str | None
-    status: str
+    status: Status
     reason: str
 
 
@@ -111,7 +113,7 @@ class RunCell:
     release: str
     position: int
     cell_key: str | None
-    status: str
+    status: Status
     reason: str
     behaviour: str | None
     reused: bool
@@ -219,7 +221,7 @@ class AttributionRecord:
 class Examination:
     """What a release answered when it was examined."""
 
-    status: str
+    status: Status
     reason: str
     meta: Mapping[str, Any]
     arrays: Mapping[str, NDArray[Any]]
@@ -245,6 +247,28 @@ class ExplanationRecord:
     reason: str
 
 
+class Standing(StrEnum):
+    """Whether anybody has to be told of a change."""
+
+    NEW = "new"
+    KNOWN = "known"
+    """It was met before, or came with a release that is not due."""
+    WAIVED = "waived"
+    """It is accepted."""
+
+
+class Finding(StrEnum):
+    """What is said of a newer release beside an older one that has a behaviour."""
+
+    CHANGED = "changed"
+    BROKEN = "broken"
+    """It fails at what the older one can run."""
+    INCOMPARABLE = "incomparable"
+    """Its state is another, or does not read back as it was imposed."""
+    NONDETERMINISTIC = "nondeterministic"
+    """It does not reproduce itself."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightChange:
     """A change, or a breakage, that a night met."""
@@ -252,10 +276,8 @@ class NightChange:
     environment: str
     older: str
     newer: str
-    verdict: str
-    """``changed``, or ``broken`` where the newer release fails at what the older one can run."""
-    standing: str
-    """``new``, ``known`` or ``waived``."""
+    verdict: Finding
+    standing: Standing
     reason: str
     waiver: str | None = None
     """Why it is accepted, and who says so."""

@@ -14,7 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from audit.digests import digest as digest_of
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.stimuli.bank import COVERAGE, Bank
 from audit.stimuli.stimulus import Stimulus, packed
 from audit.storage.arrays import ArrayFiles
@@ -118,6 +118,12 @@ class Store:
                 [exit_code, now(), run_id],
             )
 
+    def amend_run(self, run_id: str, exit_code: int, failures: Sequence[Failure]) -> None:
+        """Record what failed after the run was finished."""
+        with self._database.transaction():
+            self._database.insert_records("failures", run_id, failures)
+            self._database.execute("UPDATE internal.runs SET exit_code = ? WHERE run_id = ?", [exit_code, run_id])
+
     # Probes, stimuli and dumps
 
     def probe(self, key: str) -> ProbeRecord | None:
@@ -125,7 +131,7 @@ class Store:
         for status, reason, layout in self._database.rows(
             "SELECT status, reason, layout FROM internal.probes WHERE probe_key = ?", [key]
         ):
-            return ProbeRecord(status=status, reason=reason, layout=json.loads(layout) if layout else None)
+            return ProbeRecord(status=Status(status), reason=reason, layout=json.loads(layout) if layout else None)
         return None
 
     def put_probe(self, key: str, probe: ProbeRecord) -> None:
@@ -147,7 +153,7 @@ class Store:
         with self._database.transaction():
             self._database.insert("stimuli", ["stimulus_digest", "trajectories", "steps", "file"], rows)
 
-    def bank(self, key: str) -> Bank | tuple[str, str] | None:
+    def bank(self, key: str) -> Bank | tuple[Status, str] | None:
         """The bank under that key, or the status and reason for which there is none; nothing where its file is gone.
 
         One whose file is damaged is gone too.
@@ -157,7 +163,7 @@ class Store:
         )
         for status, reason, file, coverage in found:
             if file is None:
-                return status, reason
+                return Status(status), reason
             arrays = self.arrays.unpacked(self.path.parent / file) or {}
             if {"states", "actions", "source"} <= set(arrays):
                 return Bank(
@@ -168,13 +174,13 @@ class Store:
                 )
         return None
 
-    def put_bank(self, key: str, bank: Bank | tuple[str, str]) -> None:
+    def put_bank(self, key: str, bank: Bank | tuple[Status, str]) -> None:
         """Keep a bank, or why there is none."""
         if isinstance(bank, Bank):
             payload = packed({"states": bank.states, "actions": bank.actions, "source": bank.source})
             path = self.arrays.put_bytes(digest_of(payload), payload, ".bank.npz")
             coverage = COVERAGE.dump_json(bank.coverage).decode()
-            row: tuple[str | None, ...] = (key, "ok", "", str(path.relative_to(self.path.parent)), coverage)
+            row: tuple[str | None, ...] = (key, Status.OK, "", str(path.relative_to(self.path.parent)), coverage)
         else:
             row = (key, *bank, None, None)
         with self._database.transaction():
@@ -198,7 +204,7 @@ class Store:
         for behaviour in {row[3] for row in rows} - {None}:
             whole[behaviour] = all(self.arrays.has(each.digest) for each in self.outputs(behaviour).values())
         return {
-            key: DumpRecord(status=status, reason=reason, behaviour=behaviour, detail=detail)
+            key: DumpRecord(status=Status(status), reason=reason, behaviour=behaviour, detail=detail)
             for key, status, reason, behaviour, detail in rows
             if whole[behaviour]
         }

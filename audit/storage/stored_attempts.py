@@ -6,16 +6,16 @@ tried again by the next runs, a few times.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from audit.failures import Failure
+from audit.failures import BREAKAGE, Failure, Status
 from audit.storage.database import Database
 
 MOST_RUNS = 3
 """Runs in which a cell may fail, each with two processes, before later ones take it as it is. Machines have bad days;
 six processes on three of them did not all have one."""
 
-COUNTED = frozenset({"crashed", "timeout", "damaged"})
+COUNTED = BREAKAGE - {Status.RAISED}
 """Statuses that are the package's doing, as far as can be known. What is the machine's fault is never counted."""
 
 
@@ -36,7 +36,7 @@ class StoredAttempts:
             key: Failure(
                 subject="",
                 stage="dump",
-                status=status,
+                status=Status(status),
                 reason=f"{reason}; so it did in {runs} runs, and is not tried again (--again tries it)",
                 exit_code=exit_code,
                 signal=number,
@@ -45,15 +45,17 @@ class StoredAttempts:
             for key, runs, status, reason, exit_code, number, tail in found
         }
 
-    def count(self, failed: Mapping[str, Failure], succeeded: Iterable[str], timeout: float) -> None:
+    def count(self, failed: Mapping[str, Failure], succeeded: Collection[str], timeout: float) -> None:
         """Count one more failure of each, and forget those of cells that have an answer now."""
         counted = {key: each for key, each in failed.items() if each.status in COUNTED}
+        told = [*counted, *succeeded]
         known = dict(
             self._database.rows(
-                "SELECT cell_key, runs FROM internal.attempts WHERE cell_key IN (SELECT unnest(?::VARCHAR[]))",
-                [list(counted)],
+                "SELECT cell_key, runs FROM internal.attempts WHERE cell_key IN (SELECT unnest(?::VARCHAR[]))", [told]
             )
         )
+        if not counted and not known:
+            return
         with self._database.transaction():
             self._database.execute(
                 "DELETE FROM internal.attempts WHERE cell_key IN (SELECT unnest(?::VARCHAR[]))", [list(succeeded)]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from analysis.anatomy import ConstantDifference
 from analysis.stages import Difference
+from audit.failures import Status
 from audit.storage.arrays import ArrayFiles
 from audit.storage.database import Database
 from audit.storage.records import BlameRecord, Examination, ExplanationRecord
@@ -19,6 +20,11 @@ class StoredExplanations:
         self._database = database
         self._arrays = arrays
 
+    def is_examined(self, key: str) -> bool:
+        """Whether :meth:`examination` has an answer."""
+        found = self._database.rows("SELECT arrays FROM internal.examinations WHERE key = ?", [key])
+        return any(all(map(self._arrays.has, json.loads(arrays).values())) for (arrays,) in found)
+
     def examination(self, key: str) -> Examination | None:
         """What was answered under that key, if all of it is still there."""
         for status, reason, meta, arrays in self._database.rows(
@@ -27,7 +33,7 @@ class StoredExplanations:
             digests = json.loads(arrays)
             if all(self._arrays.has(digest) for digest in digests.values()):
                 found = {name: self._arrays.get(digest) for name, digest in digests.items()}
-                return Examination(status=status, reason=reason, meta=json.loads(meta), arrays=found)
+                return Examination(status=Status(status), reason=reason, meta=json.loads(meta), arrays=found)
         return None
 
     def put_examination(self, key: str, found: Examination) -> None:

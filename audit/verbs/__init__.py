@@ -1,1 +1,1 @@
-"""The verbs of the command line, but for those that are a few lines in cli.py."""
+"""The verbs of the command line, but for those that are short enough for cli.py; what several share."""

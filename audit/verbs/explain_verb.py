@@ -9,7 +9,7 @@ import click
 
 from audit import named_files
 from audit.console import Screen
-from audit.errors import EXIT_COMPLETE, UsageError
+from audit.errors import EXIT_COMPLETE, AuditError, UsageError
 from audit.explanations import between, blaming, explaining, reproducer, showing, telling
 from audit.explanations.between import Given
 from audit.explanations.inquiry import Inquiry
@@ -127,10 +127,13 @@ def _looked_into(inquiry: Inquiry) -> StoredPair:
         ratio=judgement.first_step_ratio or 0.0,
     )
     with tools.reporter.stage("explaining", 1) as done:
-        for found in explaining.explain([pair], session.tools):
-            kind = session.drawn.known.layout.kind
-            showing.reproduce(tools.store, (pair.older, pair.newer), stored, kind, found.lines)
+        kind, ends = session.drawn.known.layout.kind, (pair.older, pair.newer)
+        lost = explaining.explain(
+            [pair], session.tools, lambda found: showing.reproduce(tools.store, ends, stored, kind, found.lines)
+        )
         done(question.title)
+    for each in lost:
+        raise AuditError(f"{each.subject}: {each.reason}")
     return stored
 
 

@@ -38,7 +38,10 @@ class PlannedRelease:
 
 
 def plan(file: MatrixFile, database: Path) -> list[PlannedRelease]:
-    """Look at the matrix, the caches and the store. Generated rows ask the index for versions, nothing else does."""
+    """Look at the matrix, the caches and the store. Generated rows ask the index for versions, nothing else does.
+
+    No code of a release is run: versions are listed without building any, and of a virtualenv only its recipe is read.
+    """
     pipeline.own_laws(file)  # a mistake in them would end the audit
     requests = listing.expand(file)
     known = {request.id: found for request in requests if (found := locks.remembered(request)) is not None}
@@ -54,7 +57,7 @@ def plan(file: MatrixFile, database: Path) -> list[PlannedRelease]:
                 release=request.id,
                 python=release.interpreter.version if release else request.python,
                 locked=release is not None,
-                built=release is not None and venvs.ready(Recipe.of(release)),
+                built=release is not None and venvs.finished(Recipe.of(release)),
                 dumped=there,
                 missing=len(wanted) - there,
             )

@@ -129,6 +129,8 @@ MISBEHAVIOURS = (
     Misbehaviour(name="leaves-its-folder", replaced=at_import("os.chdir('/')\nos.umask(0o777)")),
     Misbehaviour(name="claims-another-version", replaced=at_import("__version__ = '9.9'"), status="raised",
                  reason="9.9", spares_others=False),
+    Misbehaviour(name="says-that-the-disk-is-full", replaced=in_step("raise OSError(28, 'No space left on device')"),
+                 status="crashed", reason="No space left on device"),
 )  # fmt: skip
 
 _HIDE = """

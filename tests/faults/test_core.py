@@ -303,6 +303,18 @@ def test_a_virtualenv_whose_python_does_not_start_is_built_anew(recipe: Recipe) 
     assert _rebuilt(recipe)
 
 
+@pytest.mark.parametrize("kept", [0, None])
+def test_a_virtualenv_that_lost_what_a_file_held_is_built_anew(recipe: Recipe, kept: int | None) -> None:
+    """As a machine that lost its power leaves it, or somebody who cleans up."""
+    package = recipe.folder / "lib/python3.11/site-packages/tinysim/__init__.py"
+    content = package.read_bytes()
+    package.unlink()  # uv's cache may have the same file
+    if kept is not None:
+        package.write_bytes(content[:kept])
+    assert _rebuilt(recipe)
+    assert package.read_bytes() == content
+
+
 def test_a_virtualenv_whose_python_is_gone_is_built_anew_by_who_needs_it(resolved: Release, recipe: Recipe) -> None:
     """As on a node of a cluster where a Python was removed since: nobody looks before a dumper is started."""
     recipe.executable.unlink()

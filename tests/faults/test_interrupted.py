@@ -52,12 +52,14 @@ def test_control_c_while(staged: Scene, own_venvs_if_building: dict[str, str], s
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_killed_while(staged: Scene, own_venvs_if_building: dict[str, str], stage: str, shared_cache: Path) -> None:
+def test_killed_while(staged: Scene, own_venvs_if_building: dict[str, str], stage: str) -> None:
     environment = own_venvs_if_building
     finished = _hit(staged, STAGES[stage], number=signal.SIGKILL, group=False, **environment)
     assert finished.code == -signal.SIGKILL
     assert "Traceback" not in finished.stderr
-    wait_until(lambda: not dumpers(shared_cache), "dumpers end with the harness")
+    cache = Path({**staged.program.environment, **environment}["RELEASE_AUDIT_CACHE"])
+    assert (cache / "locks").is_dir(), "it is the one in use"
+    wait_until(lambda: not dumpers(cache), "dumpers end with the harness")
     staged.made_good(finished, **environment)
 
 

@@ -65,6 +65,7 @@ def small_machine(scene: Scene) -> Iterator[Scene]:
 def test_a_package_takes_all_memory(small_machine: Scene, how: str) -> None:
     """It is ended, twice, and that is its own failure; all others are audited as ever."""
     eater = misbehaving.eater(how)
+    small_machine = replace(small_machine, failing=f"tinysim-{eater}/Spring")
     releases = [*map(release, STEADY), release(eater)]
     write_matrix(small_machine.matrix, releases, [SPRING, CHAOS], **SMALL)
     finished = small_machine.run()

@@ -1,15 +1,24 @@
-"""A cluster on a bad day: every node is busy with somebody else's work, the token is another one."""
+"""A cluster on a bad day: nodes are busy with somebody else's work, cannot reach the index, lose workers or their head.
+
+The tests go by their order: the cluster grows from its head, which the last one kills.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
+import psutil
 import pytest
 
-from demo.nodes import Nodes
-from tests.conftest import Finished, rows
+from demo.nodes import Member, Nodes
+from tests.conftest import Finished, Program, dumpers, rows, running, wait_until
 from tests.faults.conftest import Scene
 
 PATIENCE_SECONDS = 4.0
@@ -17,20 +26,24 @@ PATIENCE_SECONDS = 4.0
 
 _IMPATIENT = """
 import sys
-from audit.cluster import crew
-crew.SURVEY_SECONDS, crew.SILENT_SECONDS = {patience}, 1.0
+from audit.cluster import crew, rounds
+crew.SURVEY_SECONDS, crew.SILENT_SECONDS, rounds.LOOK_FOR_NODES_SECONDS = {patience}, 1.0, 1.0
 from audit.guard import main
 sys.argv[0] = "release-audit"
 main()
 """
 
+_SOON = "5"
+"""Seconds for which Ray looks for its head before it gives up, instead of a minute."""
+
 _BUSY = """
-import os, time, ray
+import os, time, ray, ray.util.scheduling_strategies
 ray.init(address=os.environ["HEAD"], log_to_driver=False)
-work = ray.remote(num_cpus=1)(lambda: (print("busy", flush=True), time.sleep(600)))
-ray.wait([work.remote()], timeout=0)
-while ray.available_resources().get("CPU", 0):
-    time.sleep(0.1)
+(node,) = (each["NodeID"] for each in ray.nodes() if each["NodeManagerAddress"] == os.environ["NODE"])
+there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+Service = ray.remote(num_cpus=1, scheduling_strategy=there)(type("Service", (), {"starts": lambda self: True}))
+services = [Service.remote() for _ in range(int(os.environ["CORES"]))]
+ray.get([each.starts.remote() for each in services])
 print("busy", flush=True)
 time.sleep(600)
 """
@@ -56,17 +69,28 @@ def _audited(scene: Scene, nodes: Nodes, **variables: str) -> Finished:
     return Finished(code=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
 
+@contextmanager
+def _busy(nodes: Nodes, member: Member, cores: int) -> Iterator[None]:
+    """As many of the node's cores are somebody else's."""
+    head = nodes.members[0]
+    variables = {**head.variables, "HEAD": nodes.address, "NODE": member.address, "CORES": str(cores)}
+    with subprocess.Popen(
+        [*head.prefix, sys.executable, "-c", _BUSY], env=variables, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as other:  # fmt: skip
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "busy\n"
+            yield
+        finally:
+            other.kill()
+
+
 def test_all_nodes_are_busy(scene: Scene, nodes: Nodes) -> None:
     """Nobody waits for ever, or in silence; the caller's own part is stored, and the rest is made good."""
     head = nodes.members[0]
-    with subprocess.Popen(
-        [*head.prefix, sys.executable, "-c", _BUSY], env={**head.variables, "HEAD": nodes.address}, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-    ) as other:  # fmt: skip
-        assert other.stdout is not None
-        assert other.stdout.readline() == "busy\n"
+    with _busy(nodes, head, 1):
         finished = _audited(scene, nodes)
-        other.kill()
     assert finished.code == 3, finished.stdout + finished.stderr
     assert finished.stderr == ""
     assert f"waiting up to 4 s for {head.address}: others may keep them busy" in finished.stdout
@@ -87,3 +111,85 @@ def test_the_token_is_another(scene: Scene, nodes: Nodes) -> None:
     assert sentence.startswith(f"release-audit: the Ray cluster at {nodes.address} could not be used: ")
     assert sentence.endswith("RAY_AUTH_MODE and the token have to be those of the head")
     scene.made_good(finished)
+
+
+@pytest.fixture(scope="module")
+def larger(nodes: Nodes) -> Member:
+    """A second node, with three cores."""
+    return nodes.start(slots=3, RAY_gcs_rpc_server_reconnect_timeout_s=_SOON)
+
+
+def test_a_node_is_busy_in_part(scene: Scene, nodes: Nodes, larger: Member) -> None:
+    """No job waits for the cores that somebody else has, and it is told that they are not used."""
+    with _busy(nodes, nodes.members[0], 1), _busy(nodes, larger, 2):
+        finished = _audited(scene, nodes)
+    assert finished.code == 0, finished.stdout + finished.stderr
+    assert scene.result() == scene.undisturbed
+    assert f"{larger.address} works on fewer than its 3 cores: others may keep some busy" in finished.stdout
+
+
+def test_a_worker_on_another_node_is_killed(scene: Scene, nodes: Nodes, larger: Member) -> None:
+    program = _on_head(scene, nodes)
+    with program.started("run", scene.matrix, "--db", scene.database, "--address", nodes.address) as harness:
+        wait_until(lambda: dumpers(larger.cache), "the other node dumps")
+        for worker in _workers(larger):
+            worker.kill()
+        finished = harness.finish()
+    assert finished.code == 0, finished.stdout + finished.stderr
+    assert "Traceback" not in finished.stdout + finished.stderr
+    assert rows(scene.database, "SELECT * FROM failures") == []
+    assert scene.result() == scene.undisturbed
+
+
+def test_the_caller_is_killed(scene: Scene, nodes: Nodes, larger: Member) -> None:
+    """With its guard, so that nobody is left who could end anything: the other node does so by itself."""
+    program = _on_head(scene, nodes)
+    with program.started("run", scene.matrix, "--db", scene.database, "--address", nodes.address) as harness:
+        wait_until(lambda: dumpers(larger.cache), "the other node dumps")
+        left = [each.pid for each in _workers(larger)] + dumpers(larger.cache)
+        os.killpg(harness.process.pid, signal.SIGKILL)
+        finished = harness.finish()
+    assert finished.code == -signal.SIGKILL
+    wait_until(lambda: not any(map(running, left)), "actors and dumpers end with the caller", within=30)
+    assert not dumpers(larger.cache)
+    scene.made_good(finished)
+
+
+def test_a_node_cannot_reach_the_index(scene: Scene, nodes: Nodes, larger: Member) -> None:
+    """It has most of the cores, and what is tried there in vain is done elsewhere. No node has a virtualenv."""
+    for member in nodes.members:
+        shutil.rmtree(member.cache / "venvs")
+    cut_off = nodes.start(slots=6, UV_DEFAULT_INDEX="http://127.0.0.1:9/simple", UV_HTTP_RETRIES="0")
+    finished = _on_head(scene, nodes)("run", scene.matrix, "--db", scene.database, "--address", nodes.address)
+    assert finished.code == 0, finished.stdout + finished.stderr
+    assert rows(scene.database, "SELECT * FROM failures") == []
+    assert scene.result() == scene.undisturbed
+    assert f"{cut_off.address}: 0 cells in " in finished.stdout
+    assert (cut_off.cache / "venvs").exists(), "it was tried there"
+
+
+def test_the_head_is_killed(scene: Scene, nodes: Nodes, larger: Member) -> None:
+    """Ray ends the caller, whose guard says so, and what it had on the other node; the rest is made good elsewhere."""
+    program = _on_head(scene, nodes)
+    arguments = ("run", scene.matrix, "--db", scene.database, "--address", nodes.address)
+    with program.started(*arguments, RAY_gcs_rpc_server_reconnect_timeout_s=_SOON) as harness:
+        wait_until(lambda: dumpers(larger.cache), "the other node dumps")
+        left = [each.pid for each in _workers(larger)] + dumpers(larger.cache)
+        nodes.members[0].kill()
+        finished = harness.finish()
+    assert finished.code == 3, finished.stdout + finished.stderr
+    assert "Traceback" not in finished.stdout + finished.stderr
+    assert "as Ray does where a part of it was lost; what was dumped is stored" in finished.stderr.splitlines()[-1]
+    wait_until(lambda: not any(map(running, left)), "actors and dumpers end with the caller", within=30)
+    scene.made_good(finished)
+
+
+def _on_head(scene: Scene, nodes: Nodes) -> Program:
+    head = nodes.members[0]
+    own = {"RELEASE_AUDIT_CACHE": scene.program.environment["RELEASE_AUDIT_CACHE"]}
+    return replace(scene.program, environment={**head.variables, **own}, prefix=head.prefix)
+
+
+def _workers(member: Member) -> Sequence[psutil.Process]:
+    """The actors on a node that belong to an audit."""
+    return [each for each in member.family() if "ray::_Worker" in " ".join(each.cmdline())]

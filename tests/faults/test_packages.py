@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import CHAOS, SPRING, Finished, Program, dumpers, pairs, release, rows, write_matrix
 from tests.faults import misbehaving
-from tests.faults.conftest import SMALL, STEADY, steady
+from tests.faults.conftest import SMALL, STEADY, Result, steady
 from tests.faults.misbehaving import MISBEHAVIOURS, Misbehaviour
 
 TIMEOUT = "4"
@@ -58,9 +58,9 @@ def test_the_day_ends_well(day: Day) -> None:
     assert "\x1b" not in day.first.stdout + day.first.stderr
 
 
-def test_steady_releases_are_unharmed(day: Day, undisturbed: list[tuple[Any, ...]]) -> None:
-    assert steady(day.result) == undisturbed
-    assert steady(day.result_again) == undisturbed
+def test_steady_releases_are_unharmed(day: Day, undisturbed: Result) -> None:
+    assert steady(day.result) == undisturbed.pairs
+    assert steady(day.result_again) == undisturbed.pairs
 
 
 def test_nobody_is_left_behind(day: Day) -> None:

@@ -39,18 +39,17 @@ def test_a_store_of_an_older_version(scene: Scene) -> None:
     assert rows(scene.database, "SELECT text FROM internal.locks WHERE lock_digest = 'old'") == [("kept",)]
 
 
-def test_a_store_of_a_newer_version(scene: Scene) -> None:
-    scene.made_good()
-    with duckdb.connect(str(scene.database)) as connection:
+def test_a_store_of_a_newer_version(audited: Scene) -> None:
+    with duckdb.connect(str(audited.database)) as connection:
         connection.execute("INSERT INTO internal.migrations VALUES (999)")
-    bytes_before = scene.database.read_bytes()
-    finished = scene.run()
+    bytes_before = audited.database.read_bytes()
+    finished = audited.run()
     assert finished.code == 3
     assert "was written by another version of release-audit (schema 999" in finished.sentence
-    assert scene.database.read_bytes() == bytes_before
-    with duckdb.connect(str(scene.database)) as connection:
+    assert audited.database.read_bytes() == bytes_before
+    with duckdb.connect(str(audited.database)) as connection:
         connection.execute("DELETE FROM internal.migrations WHERE number = 999")
-    scene.made_good()
+    audited.made_good()
 
 
 def test_a_file_that_is_no_store(scene: Scene) -> None:
@@ -64,14 +63,13 @@ def test_a_file_that_is_no_store(scene: Scene) -> None:
     scene.made_good()
 
 
-def test_a_store_that_was_cut_short(scene: Scene) -> None:
-    scene.made_good()
-    os.truncate(scene.database, scene.database.stat().st_size // 2)
-    finished = scene.run()
+def test_a_store_that_was_cut_short(audited: Scene) -> None:
+    os.truncate(audited.database, audited.database.stat().st_size // 2)
+    finished = audited.run()
     assert finished.code == 3
     assert "cannot be used as a database" in finished.sentence
-    scene.database.unlink()
-    scene.made_good()
+    audited.database.unlink()
+    audited.made_good()
 
 
 def _arrays(scene: Scene, suffix: str) -> list[Path]:
@@ -79,51 +77,46 @@ def _arrays(scene: Scene, suffix: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".stimulus.npz", ".bank.npz"])
-def test_files_that_are_gone(scene: Scene, suffix: str) -> None:
-    scene.made_good()
-    before = scene.stored()
-    for path in _arrays(scene, suffix):
+def test_files_that_are_gone(audited: Scene, suffix: str) -> None:
+    before = audited.stored()
+    for path in _arrays(audited, suffix):
         path.unlink()
-    again = scene.run()
+    again = audited.run()
     assert again.code == 0, again.stdout + again.stderr
-    assert scene.result() == scene.undisturbed
+    assert audited.result() == audited.undisturbed
     assert before
-    assert before.items() <= scene.stored().items()
+    assert before.items() <= audited.stored().items()
 
 
-@pytest.mark.parametrize("left", [0, 40, -40])
-@pytest.mark.parametrize("suffix", [".stimulus.npz", ".bank.npz"])
-def test_files_that_were_cut_short(scene: Scene, suffix: str, left: int) -> None:
+@pytest.mark.parametrize(("suffix", "left"), [(".stimulus.npz", -40), (".bank.npz", 0)])
+def test_files_that_were_cut_short(audited: Scene, suffix: str, left: int) -> None:
     """As a machine leaves them that lost its power: empty, or with so many of their bytes. They are made anew."""
-    scene.made_good()
-    before = scene.stored()
-    whole = {path: path.read_bytes() for path in _arrays(scene, suffix)}
+    before = audited.stored()
+    whole = {path: path.read_bytes() for path in _arrays(audited, suffix)}
     for path, content in whole.items():
         path.write_bytes(content[:left])
-    with duckdb.connect(str(scene.database)) as connection:
+    with duckdb.connect(str(audited.database)) as connection:
         connection.execute("DELETE FROM internal.comparisons")
-    again = scene.run()
+    again = audited.run()
     assert again.code == 0, again.stdout + again.stderr
-    assert scene.result() == scene.undisturbed
+    assert audited.result() == audited.undisturbed
     assert {path: path.read_bytes() for path in whole} == whole
     assert before
-    assert before.items() <= scene.stored().items()
+    assert before.items() <= audited.stored().items()
 
 
-def test_arrays_that_were_cut_short(scene: Scene) -> None:
+def test_arrays_that_were_cut_short(audited: Scene) -> None:
     """Some are empty, of some the header is left, of some all but the end."""
-    scene.made_good()
-    for path, left in zip(_arrays(scene, ".npy"), itertools.cycle([0, 40, -8]), strict=False):
+    for path, left in zip(_arrays(audited, ".npy"), itertools.cycle([0, 40, -8]), strict=False):
         path.write_bytes(path.read_bytes()[:left])
-    _mended(scene)
+    _mended(audited)
 
 
-def test_arrays_that_are_damaged(scene: Scene) -> None:
+def test_arrays_that_are_damaged(audited: Scene) -> None:
     """They are noticed when they are read, which is when something new is compared with them."""
-    scene.made_good()
-    for path in _arrays(scene, ".npy"):
+    for path in _arrays(audited, ".npy"):
         path.write_bytes(path.read_bytes()[:-8] + b"12345678")
-    _mended(scene)
+    _mended(audited)
 
 
 def _mended(scene: Scene) -> None:
@@ -147,22 +140,20 @@ def test_a_folder_that_cannot_be_written(scene: Scene) -> None:
     scene.made_good()
 
 
-def test_a_reader_holds_the_store(scene: Scene) -> None:
+def test_a_reader_holds_the_store(audited: Scene) -> None:
     """Somebody has it open in DuckDB's own shell."""
-    scene.made_good()
-    with duckdb.connect(str(scene.database), read_only=True):
-        finished = scene.run()
+    with duckdb.connect(str(audited.database), read_only=True):
+        finished = audited.run()
     assert finished.code == 3
     assert f"in use by process {os.getpid()}" in finished.sentence
-    scene.made_good()
+    audited.made_good()
 
 
-def test_a_run_that_never_finished_is_not_shown(scene: Scene) -> None:
-    scene.made_good()
-    more = write_matrix(scene.folder / "more.yaml", [release("1.0"), release("1.8")], [SPRING], name="steady")
-    with scene.program.started("run", more, "--db", scene.database) as harness:
+def test_a_run_that_never_finished_is_not_shown(audited: Scene) -> None:
+    more = write_matrix(audited.folder / "more.yaml", [release("1.0"), release("1.8")], [SPRING], name="steady")
+    with audited.program.started("run", more, "--db", audited.database) as harness:
         harness.wait_for("dumping 2/")
         os.kill(harness.process.pid, signal.SIGKILL)
         harness.finish()
-    wait_until(lambda: scene.result() == scene.undisturbed, "the finished run is shown", within=5)
-    assert rows(scene.database, "SELECT count(*) FROM internal.runs WHERE finished IS NULL") == [(1,)]
+    wait_until(lambda: audited.result() == audited.undisturbed, "the finished run is shown", within=5)
+    assert rows(audited.database, "SELECT count(*) FROM internal.runs WHERE finished IS NULL") == [(1,)]

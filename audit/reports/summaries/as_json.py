@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from audit.reports.summaries.value import AuditSummary
+from audit.storage.records import Standing
 
 VERSION = 1
 
@@ -20,7 +21,7 @@ def render(summaries: Sequence[AuditSummary]) -> str:
 def _one(summary: AuditSummary) -> dict[str, Any]:
     data = asdict(summary)
     changes = data.pop("changes")
-    for standing in ("new", "waived", "known"):
+    for standing in (Standing.NEW, Standing.WAIVED, Standing.KNOWN):
         data[standing] = [_without_standing(each) for each in changes if each["standing"] == standing]
     return {**data, "headline": summary.headline}
 

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 from audit.errors import EXIT_CHANGED, EXIT_COMPLETE
 from audit.failures import readable
 from audit.reports.summaries.value import AuditSummary
+from audit.storage.records import Standing
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What no XML document may hold, not even escaped."""
@@ -42,8 +43,8 @@ def _cases(summary: AuditSummary) -> Iterator[_Case]:
     whole = "error" if summary.exit_code not in (EXIT_COMPLETE, EXIT_CHANGED) else ""
     yield summary.matrix, "audit", whole, summary.headline
     for each in summary.changes:
-        kind = {"new": "failure", "waived": "skipped"}.get(each.standing, "")
-        why = f"{each.verdict}: {each.reason}" if each.standing == "new" else each.waiver or each.reason
+        kind = {Standing.NEW: "failure", Standing.WAIVED: "skipped"}.get(each.standing, "")
+        why = f"{each.verdict}: {each.reason}" if each.standing is Standing.NEW else each.waiver or each.reason
         yield f"{summary.matrix}.{each.environment}", f"{each.older} → {each.newer}", kind, why
     for missing in summary.not_audited:
         yield f"{summary.matrix}.not-audited", missing.subject, "skipped", f"{missing.status}: {missing.reason}"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
-from audit.failures import readable
+from audit.markup import escaped
 from audit.reports.summaries.value import AuditSummary
-from audit.storage.records import NightChange
+from audit.storage.records import NightChange, Standing
 
 LISTED = 100
 """Rows of a table before the rest is only counted: services cut long texts where they like."""
-
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$@-])")
-_MARKS = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def render(summaries: Sequence[AuditSummary]) -> str:
@@ -24,21 +20,14 @@ def render(summaries: Sequence[AuditSummary]) -> str:
 def _one(summary: AuditSummary) -> str:
     parts = [f"## {escaped(summary.title)}", f"**{escaped(summary.headline)}** (exit code {summary.exit_code})"]
     parts += _listing("New releases", summary.news)
-    parts += _changes("New changes", summary.of("new"))
-    parts += _changes("Accepted changes", summary.of("waived"))
+    parts += _changes("New changes", summary.of(Standing.NEW))
+    parts += _changes("Accepted changes", summary.of(Standing.WAIVED))
     rows = [(each.subject, each.status, each.reason) for each in summary.not_audited]
     parts += _table("Could not be audited", ("what", "status", "reason"), rows)
     parts += _listing("Notes", summary.notes)
-    if summary.night and (known := summary.of("known")):
+    if summary.night and (known := summary.of(Standing.KNOWN)):
         parts.append(f"Known already: {len(known)}.")
     return "\n\n".join(parts)
-
-
-def escaped(text: str) -> str:
-    """Text of packages as text: nothing in it is markup, a mention or a link."""
-    flat = " ".join(readable(text).split())
-    marked = "".join(_MARKS.get(each, each) for each in flat)
-    return _SPECIAL.sub(r"\\\1", marked).replace("://", ":\u200b//").replace("\\@", "\\@\u200b")
 
 
 def _changes(title: str, changes: Sequence[NightChange]) -> list[str]:

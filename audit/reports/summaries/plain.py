@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from audit.failures import readable
 from audit.reports.summaries.value import AuditSummary, counted
-from audit.storage.records import NightChange
+from audit.storage.records import NightChange, Standing
 
 LISTED = 20
 """Lines of a kind before the rest is only counted."""
@@ -16,13 +16,13 @@ def lines(summary: AuditSummary, notes: int = LISTED) -> list[str]:
     """Everything, what is urgent first; of notes the first few."""
     told = [f"{summary.title}: {summary.headline}"]
     told += _section("new releases", summary.news)
-    told += _section("new changes", map(change, summary.of("new")))
-    told += _section("accepted changes", (f"{change(each)}: {each.waiver}" for each in summary.of("waived")))
+    told += _section("new changes", map(change, summary.of(Standing.NEW)))
+    told += _section("accepted changes", (f"{change(each)}: {each.waiver}" for each in summary.of(Standing.WAIVED)))
     told += _section(
         "could not be audited", (f"{each.subject}: {each.status}: {each.reason}" for each in summary.not_audited)
     )
     told += _section("notes", map(note, summary.notes), notes)
-    if summary.night and (known := summary.of("known")):
+    if summary.night and (known := summary.of(Standing.KNOWN)):
         told.append(f"{counted(len(known), 'change')} known already: in the view night_changes")
     return [readable(line) for line in told]
 

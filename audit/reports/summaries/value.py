@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from audit.errors import EXIT_COMPLETE
-from audit.storage.records import NightChange
+from audit.storage.records import NightChange, Standing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class AuditSummary:
     """Why it could not be completed."""
     seconds: float = 0.0
 
-    def of(self, standing: str) -> tuple[NightChange, ...]:
+    def of(self, standing: Standing) -> tuple[NightChange, ...]:
         """The changes of one standing."""
         return tuple(each for each in self.changes if each.standing == standing)
 
@@ -52,7 +52,7 @@ class AuditSummary:
     def is_quiet(self) -> bool:
         """Whether nobody has to be told."""
         noted = set(self.notes) - set(self.repeated)
-        told = self.news or noted or self.trouble or self.of("new") or self.not_audited
+        told = self.news or noted or self.trouble or self.of(Standing.NEW) or self.not_audited
         return self.exit_code == EXIT_COMPLETE and not told
 
     @property
@@ -74,7 +74,7 @@ class AuditSummary:
             return f"The first night: {counted(self.releases, 'release')} {recorded}, without alarm"
         if self.night and not self.run_id:
             return "Nothing new"
-        new, waived, known = (len(self.of(standing)) for standing in ("new", "waived", "known"))
+        new, waived, known = (len(self.of(standing)) for standing in (Standing.NEW, Standing.WAIVED, Standing.KNOWN))
         parts = [counted(new, "new change") if new else "No change is new" if self.changes else "Nothing changed"]
         if known and not self.night:
             parts.append(f"{counted(known, 'change')} known from earlier runs")

@@ -1,0 +1,105 @@
+"""How much a release has written, and whether that or the machine is why a disk has no room left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+LARGEST_BYTES = 4 * 2**30
+"""Of all files that a release writes: two of the largest. A choice."""
+MOST_FILES = 200_000
+
+LEAST_ROOM_BYTES = 2**28
+"""A disk that has less beside what a release wrote is full: an answer may be that large."""
+LEAST_ROOM_FILES = 1000
+"""The same in files: a release that compiles its modules writes some hundreds."""
+
+_BLOCK_BYTES = 512  # of st_blocks, whatever the blocks of the file system are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weight:
+    """What a release has written, or what a disk has left."""
+
+    size: int = 0
+    files: int = 0
+
+    def __add__(self, other: Weight) -> Weight:
+        return Weight(size=self.size + other.size, files=self.files + other.files)
+
+    @property
+    def is_too_much(self) -> bool:
+        """For one release."""
+        return self.size > LARGEST_BYTES or self.files > MOST_FILES
+
+    @property
+    def is_no_room(self) -> bool:
+        """For an answer to be written."""
+        return self.size < LEAST_ROOM_BYTES or self.files < LEAST_ROOM_FILES
+
+    @classmethod
+    def left_at(cls, place: Path) -> Self:
+        """The room of the disk that a folder lies on. What a quota takes of it may not show."""
+        found = os.statvfs(place)
+        files = found.f_favail if found.f_files else LEAST_ROOM_FILES  # some make them as they are needed
+        return cls(size=found.f_bavail * found.f_frsize, files=files)
+
+
+ANYTHING = Weight(size=sys.maxsize, files=sys.maxsize)
+_MOST = Weight(size=LARGEST_BYTES, files=MOST_FILES)
+_TOO_MUCH = Weight(size=sys.maxsize, files=sys.maxsize)
+
+
+def of_folders(*places: Path, most: Weight = _MOST) -> Weight:
+    """Of all that lies in folders, without following a link. What cannot be looked into counts as too much.
+
+    It stops counting soon after ``most``.
+    """
+    waiting, total = [str(place) for place in places], Weight()
+    while waiting and total.size <= most.size and total.files <= most.files:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    total += _of(entry)
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except (FileNotFoundError, NotADirectoryError):  # it was removed meanwhile
+            continue
+        except OSError:  # locked, or too deep for its path to be said
+            return _TOO_MUCH
+    return total
+
+
+def _of(entry: os.DirEntry[str]) -> Weight:
+    with contextlib.suppress(FileNotFoundError):
+        found = entry.stat(follow_symlinks=False)
+        return Weight(size=0 if stat.S_ISDIR(found.st_mode) else found.st_blocks * _BLOCK_BYTES, files=1)
+    return Weight()
+
+
+def of_nameless(processes: Iterable[int], disk: int) -> Weight:
+    """Of files that processes hold open and that have no name any more, on a disk by its device number.
+
+    One that only a mapping or a message holds is not seen.
+    """
+    found: dict[int, int] = {}
+    for number, handle in enumerate(_handles(processes)):
+        if number > MOST_FILES:
+            return _TOO_MUCH
+        with contextlib.suppress(OSError):  # it was closed, or its process has ended
+            file = handle.stat()
+            if stat.S_ISREG(file.st_mode) and file.st_nlink == 0 and file.st_dev == disk:
+                found[file.st_ino] = file.st_blocks * _BLOCK_BYTES
+    return Weight(size=sum(found.values()), files=len(found))
+
+
+def _handles(processes: Iterable[int]) -> Iterator[os.DirEntry[str]]:
+    for process in processes:
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/fd") as entries:
+            yield from entries

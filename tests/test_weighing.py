@@ -1,0 +1,99 @@
+"""What a release has written, wherever it put it, and who is at fault where a disk is full."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from audit import folders
+from audit.confining import weighing
+from audit.confining.weighing import Weight
+from tests.small_disks import small_disk
+from tests.test_serving import served
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+def test_files_are_weighed_and_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "file").write_bytes(b"x" * 2**20)
+    (tmp_path / "link").symlink_to("/usr")
+    found = weighing.of_folders(tmp_path)
+    assert found.files == 3
+    assert 2**20 <= found.size < 2**20 + 2**16
+    assert not found.is_too_much
+    assert weighing.of_folders(tmp_path / "absent") == Weight()
+
+
+def test_a_folder_too_deep_to_be_looked_into_is_too_much(tmp_path: Path) -> None:
+    place = tmp_path / "deep"
+    place.mkdir()
+    here = os.open(place, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=here)
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    assert weighing.of_folders(place).is_too_much
+    folders.remove(place)
+
+
+def test_a_folder_that_is_locked_is_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def locked(_: str) -> None:  # root may look into any
+        raise PermissionError
+
+    monkeypatch.setattr(os, "scandir", locked)
+    assert weighing.of_folders(tmp_path).is_too_much
+
+
+def test_a_disk_without_room() -> None:
+    assert Weight(size=2**40, files=10).is_no_room
+    assert Weight(size=2**20, files=10**6).is_no_room
+    assert not Weight(size=2**40, files=10**6).is_no_room
+
+
+FILLING = {
+    "in a file": "head -c 4000000 /dev/zero > filler; sleep 60",
+    "in a file without a name": "exec 3> filler; rm filler; head -c 4000000 /dev/zero >&3; sleep 60",
+    "in a child's file without a name": "(exec 3> f; rm f; head -c 4000000 /dev/zero >&3; sleep 60) & sleep 60",
+}
+
+
+@pytest.mark.parametrize("how", FILLING)
+def test_who_writes_more_than_it_may_is_ended(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weighing, "LARGEST_BYTES", 2**20)
+    (failure,) = served(f"touch imported; {FILLING[how]}", "one")
+    assert failure.status == "crashed"
+    assert "was ended" in failure.reason
+
+
+# Whose fault it is
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "told"),
+    [
+        ("exit 7", "disk-full", "the disk is full, with 0 MiB left: the process ended with exit code 7"),
+        ("mkdir 0.answer.npz; sleep 60", "disk-full", "left: the answer is larger"),
+        ("head -c 4000000 /dev/zero > filler; exit 7", "crashed", "it had filled the disk itself"),
+        ("head -c 4000000 /dev/zero > filler; mkdir 0.answer.npz; sleep 60", "damaged", "filled the disk itself"),
+        ("exec 3> f; rm f; head -c 4000000 /dev/zero >&3; exit 7", "crashed", "before it answered"),
+    ],
+)
+def test_a_full_disk_is_the_machines_fault_unless_the_release_has_filled_it(
+    monkeypatch: pytest.MonkeyPatch, script: str, status: str, told: str
+) -> None:
+    """The room that is missing without the release decides, not what it says or how it ends."""
+    room = 5_000_000 if status != "disk-full" else 300_000
+    monkeypatch.setattr(weighing, "LEAST_ROOM_BYTES", 3_000_000)
+    with small_disk(folders.cache() / "work", str(room)):
+        (failure,) = served(f"touch imported; {script}", "one")
+    assert (failure.status, told in failure.reason) == (status, True), failure
+
+
+def test_where_there_is_room_nobody_is_believed_who_says_that_there_is_none() -> None:
+    (failure,) = served("touch imported; echo 'OSError: [Errno 28] No space left on device' >&2; exit 1", "one")
+    assert failure.status == "crashed"
