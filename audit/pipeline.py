@@ -31,6 +31,7 @@ from audit.errors import EXIT_COMPLETE, EXIT_INCOMPLETE
 from audit.explanations import explaining, showing, telling
 from audit.explanations.explaining import Explanation
 from audit.failures import Failure
+from audit.laws import speaking
 from audit.planning import assigning, banks, drawing, plan, probing, releasing
 from audit.planning.drawing import Stimuli
 from audit.planning.plan import Cell
@@ -245,9 +246,12 @@ def hold_against_laws(own: Sequence[ReferenceFile], planned: Planned, judged: Ju
     """Changed behaviours to laws that broke and constants that broke them, where the environment has laws."""
     if Verdict.CHANGED not in tools.store.comparisons.verdicts(planned.run.reads).values():
         return judged
-    from audit.laws import diagnosing, reference_file  # they bring SymPy and SciPy: only where something changed
+    shipped = speaking.shipped_for(cell.environment for cell in planned.cells)
+    if not shipped and not own:
+        return judged
+    from audit.laws import diagnosing, reference_file  # they bring SymPy and SciPy: only where there are laws
 
-    references = (*reference_file.shipped(), *own)
+    references = (*map(reference_file.read, shipped), *own)
     unheld = diagnosing.diagnose(judged.rows, planned.cells, planned.run, planned.stimuli.drawn, references, tools)
     return replace(judged, failures=(*judged.failures, *unheld))
 

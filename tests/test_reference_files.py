@@ -17,7 +17,7 @@ from analysis.paper.laws import ACROBOT, REACHER_IN_METRES
 from audit.asked.environment_rows import EnvironmentRow
 from audit.asked.stimulus_spec import NearStart
 from audit.errors import MatrixError, UsageError
-from audit.laws import reference_file
+from audit.laws import reference_file, speaking
 from audit.laws.reference_file import ReferenceFile
 
 SPRING = """\
@@ -30,7 +30,7 @@ parameters: {k: 4.2}
 laws:
   energy: {conserved: v**2 + k*x**2}
 """
-SHIPPED = sorted(path.stem for path in reference_file.FOLDER.glob("*.yaml"))
+SHIPPED = [path.stem for path in speaking.shipped()]
 
 
 def written(folder: Path, text: str) -> Path:
@@ -47,15 +47,24 @@ def read(folder: Path, text: str) -> ReferenceFile:
 
 
 def test_there_are_nine() -> None:
-    assert sorted(each.path.stem for each in reference_file.shipped()) == SHIPPED
     assert len(SHIPPED) == 9
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_file_is_found_for_the_environments_that_it_speaks_of(name: str) -> None:
+    file = reference_file.find(name)
+    for pattern in file.row.environments:
+        row = EnvironmentRow(id=pattern.replace("*", "x"))
+        assert file.speaks_of(row)
+        assert file.path in speaking.shipped_for([row])
+    assert speaking.shipped_for([EnvironmentRow(id="Nothing-v0")]) == []
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_file_that_ships_is_named_as_it_is_found(name: str) -> None:
     found = reference_file.find(name)
     assert found.row.name == found.laws.name == name
-    assert found.path == reference_file.FOLDER / f"{name}.yaml"
+    assert found.path == speaking.FOLDER / f"{name}.yaml"
 
 
 def restricted(laws: ReferenceSet, to: ReferenceSet) -> list[Any]:

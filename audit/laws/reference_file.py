@@ -9,7 +9,6 @@ import ast
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -23,13 +22,11 @@ from analysis.algebra.reference import Kind, ReferenceSet
 from audit.asked import yaml_lines, yaml_models
 from audit.asked.environment_rows import EnvironmentRow
 from audit.asked.fields import Edit, EditName, Identifier, Steps, Trajectories
-from audit.asked.matrix_file import SHIPPED
 from audit.asked.stimulus_spec import NearStart, Start, StimulusSpec
 from audit.asked.yaml_models import FileModel
 from audit.digests import digest
 from audit.errors import UsageError
-
-FOLDER = SHIPPED / "laws"
+from audit.laws import speaking
 
 SHIPPED_SETTING = "shipped"
 """Run as the release has it."""
@@ -147,11 +144,7 @@ class ReferenceFile:
 
     def speaks_of(self, environment: EnvironmentRow) -> bool:
         """Whether its laws are those of an environment."""
-        return any(
-            fnmatchcase(name, pattern)
-            for pattern in self.row.environments
-            for name in (environment.source, environment.title)
-        )
+        return speaking.speaks_of(self.row.environments, environment)
 
     def stimulus(self, setting: Setting) -> StimulusSpec:
         """What a release is given: nothing drives it, so that what is conserved can be."""
@@ -160,14 +153,9 @@ class ReferenceFile:
         )
 
 
-def shipped() -> tuple[ReferenceFile, ...]:
-    """All that come with the program."""
-    return tuple(read(path) for path in sorted(FOLDER.glob("*.yaml")))
-
-
 def of_a_matrix(paths: Sequence[Path]) -> tuple[ReferenceFile, ...]:
     """Those that a matrix brings beside the shipped ones. What they find is told by name, so no two have one."""
-    taken = {path.stem: path for path in FOLDER.glob("*.yaml")}
+    taken = {path.stem: path for path in speaking.shipped()}
     found = []
     for path in paths:
         each = read(path)
@@ -180,10 +168,10 @@ def of_a_matrix(paths: Sequence[Path]) -> tuple[ReferenceFile, ...]:
 
 def find(name: str) -> ReferenceFile:
     """A path as it is, or the name of one that ships."""
-    for candidate in (Path(name), FOLDER / f"{name}.yaml"):
+    for candidate in (Path(name), speaking.FOLDER / f"{name}.yaml"):
         if candidate.is_file():
             return read(candidate)
-    known = ", ".join(sorted(path.stem for path in FOLDER.glob("*.yaml")))
+    known = ", ".join(sorted(path.stem for path in speaking.shipped()))
     raise UsageError(f"there is no reference set {name!r}: give the path of a file, or one of {known}")
 
 
