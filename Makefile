@@ -8,10 +8,10 @@ export SQL ?= SELECT matrix, environment, older, newer, verdict FROM pairs WHERE
 VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin/release-audit
-# Tests mostly wait for programs that they started. A file stays on one worker: its tests share an audit.
-PYTEST := $(VENV)/bin/pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
-# Those of the fault suite wait nearly all the time, for what hangs, is killed or starts Ray.
-PYTEST_FAULTS := $(VENV)/bin/pytest --numprocesses 4
+# Tests mostly wait for programs that they started: four at once keep two cores busy.
+PYTEST := $(VENV)/bin/pytest --numprocesses 4
+# A file stays on one worker: its tests share an audit. Those of the fault suite say themselves what stays together.
+PYTEST_ALL := $(PYTEST) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help audit plan query explain reproduce report doctor test test-faults soak browser lint bench bench-scale cluster-demo fuzz \
@@ -42,7 +42,7 @@ doctor: $(READY)  ## Check Python, uv, the index, the disk, the CPU
 	@$(RUN) doctor
 
 test: $(READY) lint browser  ## Check style and types, then run the tests; of the fault suite only its core
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST_ALL) $(ARGS)
 
 browser:  ## Install Chromium for the tests, where it is missing and apt-get may do so
 	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
@@ -55,7 +55,7 @@ browser:  ## Install Chromium for the tests, where it is missing and apt-get may
 			> /dev/null 2>&1 || echo "Chromium could not be installed: tests of the report's page are skipped"
 
 test-faults: $(READY)  ## Run the whole fault suite: hanging packages, full disks, killed nodes, jumping clocks
-	@$(PYTEST_FAULTS) -m "faults or core" tests/faults $(ARGS)
+	@$(PYTEST) -m "faults or core" tests/faults $(ARGS)
 
 soak: $(READY)  ## Audit in a loop while processes are killed at random: SECONDS=3600
 	@$(VENV)/bin/python -m tests.soak --seconds $(or $(SECONDS),3600) $(ARGS)

@@ -38,7 +38,7 @@ LARGEST_GROWTH = 1.10
 """Of the driver's memory, the last quarter of the undisturbed rounds over the first."""
 
 _LOOK_SECONDS = 0.05
-_LONGEST_ROUND_SECONDS = 180.0
+_LONGEST_ROUND_SECONDS = 600.0
 
 EXIT_CODES = {
     "nothing": {0},

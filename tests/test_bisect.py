@@ -233,7 +233,7 @@ def test_interrupted_it_goes_on_where_it_was(desk: Desk, everything: Finished, s
         harness.wait_for("bisecting 4/")
         harness.process.send_signal(signal.SIGINT)
         finished = harness.finish()
-        wait_until(lambda: not dumpers(shared_cache), "dumpers end with the program", within=20)
+        wait_until(lambda: not dumpers(shared_cache), "dumpers end with the program")
     assert finished.code == 130
     assert "interrupted; what was dumped is stored, the same command continues from there" in finished.sentence
     before = own.dumped()

@@ -355,8 +355,8 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
         workers = [pid for pid, name in descendants(harness.process.pid).items() if name.startswith("ray::_Worker")]
         harness.process.kill()
         harness.process.wait()
-        wait_until(lambda: not dumpers(shared_cache), "dumpers end with the harness", within=20)
-        wait_until(lambda: not any(map(running, workers)), "workers end with the harness", within=20)
+        wait_until(lambda: not dumpers(shared_cache), "dumpers end with the harness")
+        wait_until(lambda: not any(map(running, workers)), "workers end with the harness")
     done = rows(database, "SELECT count(*) FROM internal.dumps")[0][0]
     assert 0 < done < CELLS
     assert rows(database, "SELECT count(*) FROM pairs") == [(0,)]

@@ -47,7 +47,7 @@ def guarded(program: str, before: str = "") -> subprocess.Popen[str]:
 )
 def test_only_what_was_told_is_an_exit_code(program: str, code: int, said: str) -> None:
     with guarded(program) as guard:
-        _, errors = guard.communicate(timeout=60)
+        _, errors = guard.communicate(timeout=300)
     assert (guard.returncode, errors.startswith(said), bool(errors)) == (code, True, bool(said)), errors
 
 
@@ -57,7 +57,7 @@ def test_a_program_that_does_not_heed_an_interruption_is_killed() -> None:
         assert guard.stdout is not None
         assert guard.stdout.readline() == "deaf\n"
         guard.send_signal(signal.SIGINT)
-        _, errors = guard.communicate(timeout=60)
+        _, errors = guard.communicate(timeout=300)
     assert (guard.returncode, errors) == (130, INTERRUPTED)
 
 
@@ -67,9 +67,9 @@ def test_what_a_killed_program_had_started_is_ended_too() -> None:
     with guarded(f"{start}\nprint(left.pid, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)") as guard:
         assert guard.stdout is not None
         left = int(guard.stdout.readline())
-        guard.communicate(timeout=60)
+        guard.communicate(timeout=300)
     assert guard.returncode == 3
-    wait_until(lambda: not running(left), "it ended", within=5)
+    wait_until(lambda: not running(left), "it ended")
 
 
 def test_a_terminal_that_stops_who_writes_from_the_background_stops_nothing() -> None:
@@ -112,7 +112,7 @@ def test_a_signal_is_an_interruption(number: signal.Signals) -> None:
         assert guard.stdout is not None
         guard.stdout.readline()
         guard.send_signal(number)
-        _, errors = guard.communicate(timeout=60)
+        _, errors = guard.communicate(timeout=300)
     assert (guard.returncode, errors) == (130, "")
 
 
@@ -121,7 +121,7 @@ def test_who_interrupts_before_anything_began_is_told_so() -> None:
         assert guard.stdout is not None
         guard.stdout.readline()
         guard.send_signal(signal.SIGINT)
-        _, errors = guard.communicate(timeout=60)
+        _, errors = guard.communicate(timeout=300)
     assert (guard.returncode, errors) == (130, INTERRUPTED)
 
 
@@ -134,7 +134,7 @@ def _under_nohup(number: signal.Signals) -> subprocess.CompletedProcess[str]:
         "time.sleep(0.5)\nguard.tell(0)"
     )
     return subprocess.run(
-        [sys.executable, "-c", script], cwd=folders.ROOT, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", script], cwd=folders.ROOT, capture_output=True, text=True, check=False, timeout=300
     )
 
 
@@ -158,7 +158,7 @@ def test_who_interrupts_while_the_program_is_imported_reads_one_sentence(seconds
         wait_until(lambda: psutil.Process(program.pid).children() or program.poll() is not None, "the guard stands")
         time.sleep(seconds)
         program.send_signal(signal.SIGINT)
-        _, errors = program.communicate(timeout=60)
+        _, errors = program.communicate(timeout=300)
     assert (program.returncode, errors) in ((130, INTERRUPTED), (0, ""))  # it may have been quicker
 
 

@@ -100,7 +100,7 @@ def test_a_part_of_ray_is_killed(held: Scene, part: str) -> None:
     assert "Traceback" not in finished.stdout + finished.stderr
     assert finished.stderr.endswith(ends[finished.code])  # Ray's core may have told of objects before
     assert bool(finished.stderr) == bool(ends[finished.code])
-    wait_until(partial(_gone, family), "everything ends with the audit", within=10)
+    wait_until(partial(_gone, family), "everything ends with the audit", within=30)
     assert rows(held.database, "SELECT * FROM changes WHERE newer LIKE '%1.19' AND older LIKE '%1.0'") == []
     assert rows(held.database, "SELECT count(*) FROM failures") == [(0,)]
     held.made_good(finished)
@@ -115,7 +115,7 @@ def test_the_program_is_killed(held: Scene) -> None:
         finished = harness.finish()
     assert finished.code == 3
     assert "ended by SIGKILL, as the system does it where memory runs out; what was dumped" in finished.sentence
-    wait_until(partial(_gone, family), "everything ends with the audit", within=10)
+    wait_until(partial(_gone, family), "everything ends with the audit", within=30)
     held.made_good(finished)
 
 

@@ -64,7 +64,7 @@ def _audited(scene: Scene, nodes: Nodes, **variables: str) -> Finished:
     done = subprocess.run(
         [*head.prefix, sys.executable, "-c", script, *arguments], cwd=scene.folder,
         env={**head.variables, "RELEASE_AUDIT_CACHE": scene.program.environment["RELEASE_AUDIT_CACHE"], **variables},
-        capture_output=True, text=True, timeout=200, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     return Finished(code=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
@@ -150,7 +150,7 @@ def test_the_caller_is_killed(scene: Scene, nodes: Nodes, larger: Member) -> Non
         os.killpg(harness.process.pid, signal.SIGKILL)
         finished = harness.finish()
     assert finished.code == -signal.SIGKILL
-    wait_until(lambda: not any(map(running, left)), "actors and dumpers end with the caller", within=30)
+    wait_until(lambda: not any(map(running, left)), "actors and dumpers end with the caller")
     assert not dumpers(larger.cache)
     scene.made_good(finished)
 
@@ -180,7 +180,7 @@ def test_the_head_is_killed(scene: Scene, nodes: Nodes, larger: Member) -> None:
     assert finished.code == 3, finished.stdout + finished.stderr
     assert "Traceback" not in finished.stdout + finished.stderr
     assert "as Ray does where a part of it was lost; what was dumped is stored" in finished.stderr.splitlines()[-1]
-    wait_until(lambda: not any(map(running, left)), "actors and dumpers end with the caller", within=30)
+    wait_until(lambda: not any(map(running, left)), "actors and dumpers end with the caller")
     scene.made_good(finished)
 
 
