@@ -10,7 +10,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests import tinysim
+from tests import tinysim, wheels
 
 STEP = "        position, velocity = self.state\n"
 
@@ -98,7 +98,7 @@ def build(folder: Path, made: tuple[Attempt, ...]) -> None:
         compile(source, attempt.name, "exec")
         files = {"tinysim/__init__.py": source}
         requires = "gymnasium", "tinydep", attempt.requires
-        tinysim.write_wheel(folder, "tinysim", f"66.{number}", files, tuple(filter(None, requires)))
+        wheels.write(folder, "tinysim", f"66.{number}", files, tuple(filter(None, requires)))
 
 
 LIARS = {
@@ -112,7 +112,7 @@ def build_liars(folder: Path) -> None:
     """Write a wheel for each."""
     for version, code in LIARS.items():
         source = tinysim.SOURCE + _LYING.replace("LIE", code)
-        tinysim.write_wheel(folder, "tinysim", version, {"tinysim/__init__.py": source}, ("gymnasium", "tinydep"))
+        wheels.write(folder, "tinysim", version, {"tinysim/__init__.py": source}, ("gymnasium", "tinydep"))
 
 
 def _raised(needs: str, name: str, code: str, told: str) -> Attempt:

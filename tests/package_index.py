@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from tests import tinysim
+from tests import tinysim, wheels
 
 MEDIA_TYPE = "application/vnd.pypi.simple.v1+json"
 
@@ -48,13 +48,13 @@ class PackageIndex:
 
     def publish_dependency(self, version: str, day: datetime.date, source: str = "SCALE = 1.0\n") -> None:
         """A version of what tinysim depends on."""
-        tinysim.write_wheel(self.folder, "tinydep", version, {"tinydep/__init__.py": source}, ())
+        wheels.write(self.folder, "tinydep", version, {"tinydep/__init__.py": source}, ())
         self.uploaded[f"tinydep-{version}-py3-none-any.whl"] = day
 
     def publish_uninstallable(self, version: str, day: datetime.date) -> None:
         """A version that resolves, but claims a format of the future."""
         files = {"tinysim/__init__.py": tinysim.SOURCE}
-        tinysim.write_wheel(self.folder, "tinysim", version, files, ("gymnasium", "tinydep"), form="99.0")
+        wheels.write(self.folder, "tinysim", version, files, ("gymnasium", "tinydep"), form="99.0")
         self.uploaded[f"tinysim-{version}-py3-none-any.whl"] = day
 
     def yank(self, version: str, reason: str) -> None:

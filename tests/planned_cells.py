@@ -1,4 +1,4 @@
-"""Cells of releases that were never resolved, for tests of the stages without a process."""
+"""Cells of releases that were never resolved, and what came of them, for tests of the stages without a process."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ import numpy as np
 
 from audit.asked.environment_rows import EnvironmentRow
 from audit.asked.releases import ReleaseRequest
+from audit.failures import Failure
 from audit.installing.interpreters import Interpreter
 from audit.installing.locks import Lock, Release
 from audit.planning.drawing import Drawn
 from audit.planning.plan import Cell
 from audit.planning.probing import KnownLayout
+from audit.processes.answers import CellAnswer
+from audit.processes.dumper_process import CellOutcome, DumpJob
+from audit.processes.dumper_request import CellTask
 from audit.stimuli import stimulus
 from audit.stimuli.layout import Layout
 from audit.stimuli.stimulus import Batch
@@ -33,6 +37,13 @@ def release(name: str) -> Release:
 def planned(name: str, environment: str = "E", position: int = 0) -> Cell:
     row = EnvironmentRow.model_validate({"id": environment})
     return Cell(release=release(name), environment=row, position=position)
+
+
+def came_to(job: DumpJob, cell: CellTask, result: CellAnswer | Failure) -> CellOutcome:
+    """What a process that never ran is said to have answered, or to have failed with."""
+    return CellOutcome(
+        release=job.release, environment=cell.environment, label=cell.label, result=result, seconds=0, machine=""
+    )
 
 
 def drawn(cell: Cell, horizon: Batch | None, forced: Batch | None, layout: Layout = LAYOUT) -> Drawn:

@@ -20,7 +20,7 @@ from audit.storage.records import ProbeRecord
 from audit.storage.store import Store
 from audit.storage.stored_attempts import MOST_RUNS
 from audit.tools import Reporter, Tools
-from tests.planned_cells import planned
+from tests.planned_cells import came_to, planned
 
 
 class Silent:
@@ -72,14 +72,7 @@ class Releases:
             if said in ("crash", "full disk", "raise"):
                 status = {"crash": Status.CRASHED, "full disk": Status.DISK_FULL, "raise": Status.RAISED}[said]
                 result = Failure(subject=name, stage="probe", status=status, reason=said)
-            yield CellOutcome(
-                release=job.release,
-                environment=cell.environment,
-                label=cell.label,
-                result=result,
-                seconds=0,
-                machine="",
-            )
+            yield came_to(job, cell, result)
 
     def question(self, *, together: bool = True) -> Question[str]:
         def recall(cell: Cell) -> str | Failure | None:

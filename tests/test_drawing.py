@@ -17,7 +17,7 @@ from audit.processes.dumper_process import CellOutcome, DumpJob
 from audit.storage.store import Store
 from audit.tools import Reporter, Tools
 from tests import written_matrices
-from tests.planned_cells import LAYOUT, planned
+from tests.planned_cells import LAYOUT, came_to, planned
 from tests.test_asking import Silent
 
 
@@ -37,14 +37,7 @@ def drawn(file: MatrixFile, store: Store, monkeypatch: pytest.MonkeyPatch, fails
         for cell in job.cells:
             name, status = f"{job.release}/{cell.label}", fails[job.release]
             result = Failure(subject=name, stage="bank", status=status, reason=f"{job.release} failed")
-            yield CellOutcome(
-                release=job.release,
-                environment=cell.environment,
-                label=cell.label,
-                result=result,
-                seconds=0,
-                machine="",
-            )
+            yield came_to(job, cell, result)
 
     monkeypatch.setattr("audit.planning.building.build", build)
     monkeypatch.setattr("audit.processes.dumper_process.run", run)

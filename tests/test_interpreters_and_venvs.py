@@ -21,7 +21,7 @@ from audit.installing.locks import Lock
 from audit.installing.venvs import Recipe
 from audit.planning import building
 from audit.processes.dumper_child import DumperChild
-from tests import tinysim
+from tests import wheels
 from tests.asked_releases import request, resolved
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -176,7 +176,7 @@ def test_what_the_cache_of_uv_has_lost_is_not_installed(tmp_path: Path, monkeypa
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
     monkeypatch.setenv("UV_OFFLINE", "1")
-    tinysim.write_wheel(tmp_path, "tiny", "1.0", {"tiny/__init__.py": "content = 1\n"}, ())
+    wheels.write(tmp_path, "tiny", "1.0", {"tiny/__init__.py": "content = 1\n"}, ())
     digest = hashlib.sha256((tmp_path / "tiny-1.0-py3-none-any.whl").read_bytes()).hexdigest()
     lock = Lock.from_text(f"tiny==1.0 \\\n    --hash=sha256:{digest}\n")
     recipe = Recipe(key="t" * 32, lock=lock.text, python_version=sys.version.split()[0])

@@ -14,7 +14,7 @@ from audit.installing import listing, locks, venvs
 from audit.installing.locks import Release
 from audit.installing.venvs import Recipe
 from audit.verbs import preview
-from tests import tinysim
+from tests import wheels
 from tests.conftest import write_matrix
 from tests.test_source_builds import write_sdist
 
@@ -49,7 +49,7 @@ def test_versions_are_listed_without_building_any(sources: Path, tmp_path: Path,
 
 
 def test_no_virtualenv_is_started(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tinysim.write_wheel(sources, "tinysource", "1.0", {"tinysource.py": ""}, ())
+    wheels.write(sources, "tinysource", "1.0", {"tinysource.py": ""}, ())
     started: list[tuple[Any, ...]] = []
     start = confinement.start
 

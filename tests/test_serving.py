@@ -22,7 +22,7 @@ from audit.installing.venvs import Recipe
 from audit.processes import answer_file, dumper_process, dumper_request
 from audit.processes.dumper_process import DumpJob
 from audit.processes.dumper_request import CellTask
-from tests import tinysim
+from tests import wheels
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -150,7 +150,7 @@ def test_what_comes_through_ray_is_readable() -> None:
 def test_a_wheel_that_installs_where_the_audit_keeps_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    tinysim.write_wheel(tmp_path, "squatter", "1.0", {f"squatter-1.0.data/data/{name}": ""}, ())
+    wheels.write(tmp_path, "squatter", "1.0", {f"squatter-1.0.data/data/{name}": ""}, ())
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
     monkeypatch.setenv("UV_OFFLINE", "1")
     wheel = tmp_path / "squatter-1.0-py3-none-any.whl"

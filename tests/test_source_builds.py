@@ -19,7 +19,7 @@ from audit.installing import locks, source_builds, uv_turns, uv_variables, venvs
 from audit.installing.locks import Release
 from audit.installing.uv import Answer
 from audit.installing.venvs import Recipe
-from tests import tinysim
+from tests import wheels
 
 BACKEND = """
 import json, os, socket, zipfile
@@ -307,7 +307,7 @@ def test_nothing_of_a_wheel_runs_while_it_is_installed(
     """A line of a ``.pth`` file is run by every Python that starts with it, as the one that compiles."""
     marker = tmp_path / "ran"
     files = {"tinysource.py": "", "tinysource.pth": f"import os; open({str(marker)!r}, 'w').close()\n"}
-    tinysim.write_wheel(sources, "tinysource", "1.0", files, ())
+    wheels.write(sources, "tinysource", "1.0", files, ())
     monkeypatch.setenv(name, "1")
     if by_file:
         (tmp_path / "uv.toml").write_text("[pip]\ncompile-bytecode = true\n")

@@ -13,7 +13,7 @@ from audit.errors import IndexUnreachable, ToolMissing
 from audit.failures import Failure, Status, printable, readable
 from audit.installing import uv, uv_variables
 from audit.installing.uv import Answer
-from tests import tinysim
+from tests import wheels
 
 NOWHERE = "http://127.0.0.1:9/simple"  # the discard port: nothing listens there
 
@@ -202,7 +202,7 @@ def test_a_package_does_not_choose_a_variable_of_the_user(tmp_path: Path, monkey
     """Uv fills in variables in an address, also where a package wrote it."""
     monkeypatch.setenv("CLOUD_TOKEN", "s3cret")
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
-    tinysim.write_wheel(tmp_path, "leaky", "1.0", {"leaky.py": ""}, (ADDRESS % "${CLOUD_TOKEN}",))
+    wheels.write(tmp_path, "leaky", "1.0", {"leaky.py": ""}, (ADDRESS % "${CLOUD_TOKEN}",))
     answer = compiled("leaky==1.0")
     assert "CLOUD_TOKEN" in answer.reason
     assert "s3cret" not in answer.reason + answer.errors
@@ -223,7 +223,7 @@ def test_credentials_that_uv_gets_are_not_in_what_it_says(
     monkeypatch.setenv(name, value)
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
     monkeypatch.setenv("UV_OFFLINE", "1")
-    tinysim.write_wheel(tmp_path, "leaky", "1.0", {"leaky.py": ""}, (address % f"${{{name}}}",))
+    wheels.write(tmp_path, "leaky", "1.0", {"leaky.py": ""}, (address % f"${{{name}}}",))
     answer = compiled("leaky==1.0")
     assert "***" in answer.errors
     assert "s3cret" not in answer.errors

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit.installing import uv
-from tests import tinysim
+from tests import wheels
 from tests.conftest import Finished, Program, rows
 
 GYMNASIUM = """\
@@ -251,10 +251,10 @@ def build(folder: Path) -> Path:
     for version in [*listed(prereleases=True), *SOURCES, YANKED]:
         _write_chain(chain, version)
     for version, source in MATHS.items():
-        tinysim.write_wheel(maths, "tinymath", version, {"tinymath/__init__.py": source}, ("numpy<2.4",))
+        wheels.write(maths, "tinymath", version, {"tinymath/__init__.py": source}, ("numpy<2.4",))
     for version, (push, requires) in GLUES.items():
-        tinysim.write_wheel(glue, "tinyglue", version, {"tinyglue/__init__.py": f"PUSH = {push}\n"}, requires)
-    tinysim.write_wheel(gymnasium, "gymnasium", "1.0", {"gymnasium/__init__.py": GYMNASIUM}, ("numpy<2.4",))
+        wheels.write(glue, "tinyglue", version, {"tinyglue/__init__.py": f"PUSH = {push}\n"}, requires)
+    wheels.write(gymnasium, "gymnasium", "1.0", {"gymnasium/__init__.py": GYMNASIUM}, ("numpy<2.4",))
     for each in (chain, maths, glue, gymnasium):
         _write_page(each)
     return place
@@ -338,7 +338,7 @@ def _write_chain(folder: Path, version: str) -> None:
         return
     form = "99.0" if version == "0.15" else "1.0"
     files = {"tinychain/__init__.py": source(version)}
-    tinysim.write_wheel(folder, "tinychain", version, files, tuple(requires), form=form)
+    wheels.write(folder, "tinychain", version, files, tuple(requires), form=form)
 
 
 def _write_sdist(folder: Path, version: str, form: str, requires: list[str]) -> None:

@@ -7,11 +7,10 @@ that act only where it touches or is fast, ``Hidden-v0`` does not publish its st
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests import wheels
 
 SOURCE = """\
 import gymnasium
@@ -355,45 +354,26 @@ UNINSTALLABLE = "1.99"
 DEPENDENCIES = {"1.0": "SCALE = 1.0\n", "2.0": "SCALE = 1.0 + 1e-9\n"}
 """Versions of tinydep: the second moves the spring's stiffness."""
 
-_TIME = (2020, 1, 1, 0, 0, 0)  # the same bytes in every session, so that uv's cache is not filled with copies
-
 
 def build(folder: Path) -> None:
     """Write all wheels into the folder."""
     for plant in PLANTED:
         write_plant(folder, plant)
     for version, source in DEPENDENCIES.items():
-        write_wheel(folder, "tinydep", version, {"tinydep/__init__.py": source}, ())
-    write_wheel(folder, "tinysim", UNINSTALLABLE, {"tinysim/__init__.py": SOURCE}, ("gymnasium",), form="99.0")
+        wheels.write(folder, "tinydep", version, {"tinydep/__init__.py": source}, ())
+    wheels.write(folder, "tinysim", UNINSTALLABLE, {"tinysim/__init__.py": SOURCE}, ("gymnasium",), form="99.0")
 
 
 def write_version(folder: Path, version: str, like: str, requires: tuple[str, ...] = ()) -> None:
     """Write a wheel of tinysim with what is planted in another version."""
     plant = next(each for each in PLANTED if each.version == like)
     files = {"tinysim/__init__.py": _source(plant)}
-    write_wheel(folder, "tinysim", version, files, requires or plant.requires)
+    wheels.write(folder, "tinysim", version, files, requires or plant.requires)
 
 
 def write_plant(folder: Path, plant: Plant) -> None:
     """Write the wheel of one version."""
-    write_wheel(folder, "tinysim", plant.version, {"tinysim/__init__.py": _source(plant)}, plant.requires)
-
-
-def write_wheel(
-    folder: Path, name: str, version: str, files: dict[str, str], requires: tuple[str, ...], form: str = "1.0"
-) -> None:
-    """Write a pure-Python wheel."""
-    path = folder / f"{name}-{version}-py3-none-any.whl"
-    info = f"{name}-{version}.dist-info"
-    head = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-    content = files | {
-        f"{info}/METADATA": head + "".join(f"Requires-Dist: {each}\n" for each in requires),
-        f"{info}/WHEEL": f"Wheel-Version: {form}\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    record = "".join(f"{file},{_hash(text)},{len(text.encode())}\n" for file, text in content.items())
-    with zipfile.ZipFile(path, "w") as wheel:
-        for file, text in (content | {f"{info}/RECORD": f"{record}{info}/RECORD,,\n"}).items():
-            wheel.writestr(zipfile.ZipInfo(file, _TIME), text)
+    wheels.write(folder, "tinysim", plant.version, {"tinysim/__init__.py": _source(plant)}, plant.requires)
 
 
 def _source(plant: Plant) -> str:
@@ -403,7 +383,3 @@ def _source(plant: Plant) -> str:
         source = source.replace(old, new, 1)
     compile(source, plant.version, "exec")
     return source
-
-
-def _hash(text: str) -> str:
-    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
