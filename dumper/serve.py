@@ -127,10 +127,11 @@ def _answer(request, cell):
 
 def _failed(error):
     """Tell of what is being handled, unless there was no room on a disk: that passes, and an answer would be kept."""
-    cause = error
-    while cause is not None:
+    cause, seen = error, set()
+    while cause is not None and id(cause) not in seen:  # ``raise error from error`` is its own cause
         if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
             raise error
+        seen.add(id(cause))
         cause = cause.__cause__ or cause.__context__
     return answers.Answer("failed", _last_line(error), detail=traceback.format_exc())
 

@@ -218,6 +218,15 @@ def test_an_error_is_an_answer(monkeypatch: pytest.MonkeyPatch, error: Exception
     assert world.closed
 
 
+def test_an_error_that_is_its_own_cause_is_an_answer_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def probe(*_: object) -> None:
+        error = ValueError("round and round")
+        raise error from error
+
+    monkeypatch.setitem(serve._TASKS, "probe", probe)
+    assert serve._answer({}, {"task": "probe"}).reason == "ValueError: round and round"
+
+
 def test_an_environment_that_cannot_be_made_is_an_answer_too(monkeypatch: pytest.MonkeyPatch) -> None:
     def make(*_: Any) -> Any:
         raise Unavailable("NameNotFound: E")
