@@ -200,12 +200,13 @@ class Crew:
     def _came_to_nothing(self, question: _Question, error: Exception) -> None:
         """What cannot be asked again is not used: a further slot, or the node."""
         name = question.hand.node
-        if question.is_further:
+        if self._was_lost(error) and self._lost_askings[name] < ASKINGS - 1:
+            self._lost_askings[name] += 1
+            if not question.is_further:  # who wants it asks for it anew
+                self.ask(name, question.slots)
+        elif question.is_further:
             if name in self.nodes:
                 self.nodes[name] = replace(self.nodes[name], slots=self.nodes[name].slots - 1)
-        elif self._was_lost(error) and self._lost_askings[name] < ASKINGS - 1:
-            self._lost_askings[name] += 1
-            self.ask(name, question.slots)
         else:
             self.nodes.pop(name, None)
             self._refused[name] = first_line(cause(error))

@@ -84,6 +84,8 @@ def _install(wanted: Sequence[str], folder: Path) -> None:
             raise NotOutfitted(f"{', '.join(missing())} could not be installed: {told}")
         temporary.rename(folder)
     except subprocess.TimeoutExpired:  # which is no OSError, so that nobody would be told of it
+        if folder.is_dir():  # another worker was first
+            return
         told = f"pip was not done within {_INSTALL_SECONDS:.0f} s"
         raise NotOutfitted(f"{', '.join(missing())} could not be installed: {told}") from None
     except OSError:
