@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import signal
 from dataclasses import dataclass
@@ -46,6 +48,15 @@ INFRASTRUCTURE = frozenset(
 BREAKAGE = frozenset({Status.RAISED, Status.CRASHED, Status.TIMEOUT, Status.DAMAGED})
 """Those of a cell that its release has, but cannot run. Where an older release can, that is as bad as a change."""
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""What the system says where a disk has no room left."""
+
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+"""What it says where a process or the machine has no more of something, which no package has taken from this one."""
+
+SHORTAGES = frozenset(map(os.strerror, _EXHAUSTED))
+"""The same, as it tells it to a person."""
+
 _CONTROL = re.compile(
     r"\x1b\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)"  # titles, links, what goes to the clipboard
     r"|\x1b\[[0-9;?]*[ -/]*[@-~]"  # cursor and colour
@@ -79,6 +90,19 @@ class Failure:
     def is_infrastructure(self) -> bool:
         """Whether it is the machine's fault, not the package's."""
         return self.status in INFRASTRUCTURE
+
+
+class NoSandbox(OSError):
+    """Nothing can be run confined here, for now or at all, which says nothing about what was to be run."""
+
+
+def of_the_machine(error: BaseException) -> Status | None:
+    """Which fault of the machine an error is; nothing where a package may have brought it about."""
+    if isinstance(error, (NoSandbox, MemoryError)):
+        return Status.NO_SANDBOX
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return Status.DISK_FULL
+    return Status.NO_SANDBOX if isinstance(error, OSError) and error.errno in _EXHAUSTED else None
 
 
 def readable(text: str, limit: int = 4000) -> str:

@@ -15,19 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from audit.errors import AuditError
+from audit.failures import of_the_machine
 
 ROOT = Path(__file__).resolve().parent.parent
 """Where the packages lie: a checkout, or where they are installed."""
 
 _own: set[Path] = set()
 """Locks of working folders that this process holds. Some network file systems would give it those once more."""
-
-FULL = (errno.ENOSPC, errno.EDQUOT)
-"""What the system says where a disk has no room left."""
-
-
-EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
-"""What it says where a process or the machine has no more of something, which no package has taken from this one."""
 
 
 def cache() -> Path:
@@ -75,6 +69,35 @@ def read_plain(path: Path, largest: int) -> bytes:
             return file.read(found.st_size)  # what is appended meanwhile is none of it
     finally:
         os.close(handle)
+
+
+class Unseen(OSError):
+    """A folder that nobody can look into: it is locked, or lies too deep for its path to be said."""
+
+
+def below(*places: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """All that lies in folders, at any depth, with what the system says of each; no link is followed.
+
+    Raises:
+        Unseen: for the first folder, by its name, that cannot be looked into.
+    """
+    waiting = [str(place) for place in places]
+    while waiting:
+        place = waiting.pop()
+        try:
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+                        found = entry.stat(follow_symlinks=False)
+                        if stat.S_ISDIR(found.st_mode):
+                            waiting.append(entry.path)
+                        yield entry.path, found
+        except (FileNotFoundError, NotADirectoryError):  # so was this
+            continue
+        except OSError as error:
+            if of_the_machine(error):
+                raise
+            raise Unseen(error.errno, error.strerror, place) from None
 
 
 @contextmanager
@@ -131,6 +154,13 @@ def remove(folder: Path) -> None:
         for command in (("chmod", "-R", "u+rwx"), ("rm", "-rf")):
             with contextlib.suppress(OSError):  # no process can be started
                 subprocess.run([*command, "--", str(folder)], capture_output=True, check=False)
+
+
+def emptied(folder: Path) -> None:
+    """Remove it in the same way, and have it there again."""
+    remove(folder)
+    with contextlib.suppress(OSError):
+        folder.mkdir(exist_ok=True)
 
 
 @contextmanager

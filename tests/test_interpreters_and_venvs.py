@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from audit import folders
 from audit.confining import confinement
 from audit.failures import Failure
 from audit.installing import interpreters, locks, venvs
@@ -194,10 +195,13 @@ def test_a_python_that_does_not_start_once_is_started_again(monkeypatch: pytest.
     recipe = Recipe.of(resolved("six==1.16.0"))
     assert venvs.ensure(recipe, "r") is None
     (recipe.folder / "marker").touch()
-    start, starts = venvs._starts, iter([False, True])
-    monkeypatch.setattr(venvs, "_starts", lambda each: next(starts) and start(each))
+    start, starts = venvs._starts_now, iter([False, True])
+    monkeypatch.setattr(venvs, "_starts_now", lambda each: next(starts) and start(each))
     assert venvs.ensure(recipe, "r") is None
     assert (recipe.folder / "marker").exists()
+    folders.remove(recipe.folder)
+    starts = iter([False, True])
+    assert venvs.ensure(recipe, "r") is None, "also where it has just been built"
 
 
 def test_what_does_not_build_is_a_failure_and_leaves_nothing() -> None:

@@ -12,6 +12,7 @@ from audit import folders
 from audit.confining import confinement, protections
 from audit.confining.confinement import LAUNCHER, Bounds
 from audit.confining.protections import Protection
+from audit.failures import SHORTAGES, NoSandbox
 from tests.test_confinement import PYTHON, SOCKETS, folder
 
 __all__ = ["folder"]  # a fixture
@@ -205,3 +206,41 @@ def test_what_worked_when_it_was_tried_is_required_ever_after(folder: Path, monk
     with pytest.raises(OSError, match="not started"):
         confinement.start(["/bin/true"], Bounds(folder=folder, cpu_seconds=1.0), environment={}, output=1)
     assert {"require=mounts", "require=landlock", "require=filter", "require=new network"} <= set(said)
+
+
+@pytest.mark.parametrize(
+    ("told", "code"),
+    [({"landlock": "Cannot allocate memory", "filter": ""}, 0), ({"new network": "Too many open files"}, 0), ({}, -9)],
+)
+def test_a_system_that_is_short_of_something_is_not_one_without_a_protection(
+    monkeypatch: pytest.MonkeyPatch, told: dict[str, str], code: int
+) -> None:
+    """What is found out once holds as long as the program runs."""
+    tries = []
+
+    class Child:
+        process = subprocess.Popen(["/bin/true"])
+
+        def __init__(self) -> None:
+            self.process.wait()
+            self.process.returncode = code
+            self.told = told
+
+        def end(self) -> None:
+            tries.append(1)
+
+    monkeypatch.setattr(confinement, "start", lambda *_, **__: Child())
+    confinement.mechanisms.cache_clear()
+    try:
+        for _ in range(2):
+            with pytest.raises(NoSandbox, match="the protections could not be tried"):
+                confinement.mechanisms()
+    finally:
+        confinement.mechanisms.cache_clear()
+    assert len(tries) == 2
+
+
+def test_a_mechanism_that_the_system_does_not_have_is_no_shortage() -> None:
+    assert "Function not implemented" not in SHORTAGES
+    assert "Operation not permitted" not in SHORTAGES
+    assert "No space left on device" not in SHORTAGES, "what `max_user_namespaces` of 0 comes to"

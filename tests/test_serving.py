@@ -15,7 +15,8 @@ import pytest
 
 from audit import folders
 from audit.cluster import crew
-from audit.failures import Failure
+from audit.confining import confinement
+from audit.failures import Failure, NoSandbox
 from audit.installing import venvs
 from audit.installing.locks import Lock
 from audit.installing.venvs import Recipe
@@ -104,14 +105,30 @@ def test_the_system_refuses(monkeypatch: pytest.MonkeyPatch, number: int, status
     assert "\x1b" not in one.reason
 
 
-@pytest.mark.parametrize(("number", "status"), [(errno.EMFILE, "no-sandbox"), (errno.EIO, "damaged")])
-def test_the_system_refuses_to_read_an_answer(monkeypatch: pytest.MonkeyPatch, number: int, status: str) -> None:
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "no-sandbox"),
+        (MemoryError(), "no-sandbox"),
+        (OSError(errno.EIO, "Input/output error"), "damaged"),
+    ],
+)
+def test_the_system_refuses_to_read_an_answer(monkeypatch: pytest.MonkeyPatch, error: Exception, status: str) -> None:
     def refuse(*_: object) -> dict[str, object]:
-        raise OSError(number, os.strerror(number))
+        raise error
 
     monkeypatch.setattr(answer_file, "arrays", refuse)
     (failure,) = served("touch imported 0.answer.npz; sleep 60", "one")
-    assert (failure.status, os.strerror(number) in failure.reason) == (status, True)
+    assert (failure.status, (str(error) or "MemoryError") in failure.reason) == (status, True), failure
+
+
+def test_a_protection_that_cannot_be_tried_is_the_machines_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy() -> None:
+        raise NoSandbox("the protections could not be tried within 30 s")
+
+    monkeypatch.setattr(confinement, "mechanisms", busy)
+    (failure,) = served("touch imported; exit 7", "one")
+    assert (failure.status, "could not be tried" in failure.reason) == ("no-sandbox", True), failure
 
 
 @pytest.fixture
@@ -159,6 +176,17 @@ def test_a_wheel_that_installs_where_the_audit_keeps_its_own(
     failure = venvs.ensure(recipe, "r")
     assert failure is not None
     assert (failure.status, name.partition("/")[0] in failure.reason) == ("unbuilt", True), failure
+
+
+def test_a_wheel_with_folders_in_folders_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python walks down recursively, and has an end before a path has."""
+    wheels.write(tmp_path, "deep", "1.0", {"deep/" + "d/" * 1200 + "x": ""}, ())
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    lock = Lock.from_text(f"deep==1.0 \\\n    --hash=sha256:{_digest(tmp_path / 'deep-1.0-py3-none-any.whl')}\n")
+    recipe = Recipe(key="d" * 32, lock=lock.text, python_version=sys.version.split()[0])
+    assert venvs.ensure(recipe, "r") is None
+    assert venvs.ready(recipe)
 
 
 def _digest(path: Path) -> str:

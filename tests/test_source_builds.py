@@ -13,8 +13,9 @@ import pytest
 
 from audit import folders
 from audit.asked.releases import ReleaseRequest
-from audit.confining import confinement, protections
-from audit.failures import Failure
+from audit.confining import confinement, protections, weighing
+from audit.confining.weighing import Weight
+from audit.failures import Failure, Status
 from audit.installing import locks, source_builds, uv_turns, uv_variables, venvs
 from audit.installing.locks import Release
 from audit.installing.uv import Answer
@@ -279,6 +280,51 @@ def test_a_build_that_writes_without_end_is_ended(
     found = locks.resolve(request("tinysource"))
     assert isinstance(found, Failure)
     assert (found.status, found.reason.startswith("it wrote more than")) == ("unresolved", True), found
+
+
+def test_a_build_that_hides_what_it_writes_is_ended_and_the_next_is_seen_again(
+    sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dig = "os.chdir(folder)\n    for _ in range(30): os.mkdir('d' * 250); os.chdir('d' * 250)\n    "
+    write_sdist(sources, PLANTING.replace("PLANT", f"{dig}__import__('time').sleep(3600)"))
+    if not is_on("builds"):
+        return  # doctor says so
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert (found.status, found.reason) == ("unresolved", "it wrote where nobody can look, and was ended")
+    filling = "open(folder + '/filler', 'wb').write(b'x' * 2**26); __import__('time').sleep(3600)"
+    write_sdist(sources, PLANTING.replace("PLANT", filling))
+    monkeypatch.setattr(uv_turns, "LARGEST_BUILD_BYTES", 2**24)
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert found.reason.startswith("it wrote more than"), found
+
+
+@pytest.mark.parametrize(("written", "status"), [(0, "disk-full"), (2**24, "unresolved")])
+def test_a_build_that_finds_a_full_disk_is_not_at_fault_unless_it_has_filled_it(
+    sources: Path, monkeypatch: pytest.MonkeyPatch, written: int, status: str
+) -> None:
+    filling = f"open(os.environ['HOME'] + '/filler', 'wb').write(b'x' * {written})"
+    write_sdist(sources, PLANTING.replace("PLANT", f"{filling}; raise OSError(28, 'No space left on device')"))
+    if not is_on("builds"):
+        return  # doctor says so
+    monkeypatch.setattr(Weight, "left_at", lambda _: Weight(size=weighing.LEAST_ROOM_BYTES - 2**22, files=10**6))
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert found.status == status, found
+
+
+def test_a_launcher_that_fails_once_is_not_the_packages_fault(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> Answer:
+        return Answer(ok=False, output="", errors="out of order", exit_code=1, refused=Status.NO_SANDBOX)
+
+    write_sdist(sources, PLANTING)
+    if not is_on("builds"):
+        return  # doctor says so
+    monkeypatch.setattr(uv_turns, "build", refused)
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert (found.status, found.reason) == ("no-sandbox", "out of order")
 
 
 def test_where_uv_cannot_be_confined_nothing_is_built(

@@ -224,9 +224,15 @@ def test_credentials_that_uv_gets_are_not_in_what_it_says(
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
     monkeypatch.setenv("UV_OFFLINE", "1")
     wheels.write(tmp_path, "leaky", "1.0", {"leaky.py": ""}, (address % f"${{{name}}}",))
-    answer = compiled("leaky==1.0")
-    assert "***" in answer.errors
-    assert "s3cret" not in answer.errors
+    failure = compiled("leaky==1.0").failure("r", "resolve", Status.UNRESOLVED, 0.0)
+    assert "***" in failure.stderr_tail
+    assert "s3cret" not in failure.reason + failure.stderr_tail
+
+
+def test_a_credential_that_is_one_of_uvs_own_words_does_not_hide_what_uv_says() -> None:
+    answer = replace(failed("error: Failed to fetch: `https://fetch@host`\n"), secrets=("fetch",))
+    assert answer.unreachable
+    assert answer.reason == "Failed to ***: `https://***@host`"
 
 
 def test_uv_gets_what_it_reads_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,8 +250,8 @@ def test_uv_gets_what_it_reads_and_no_more(monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_is_hidden_of_a_text() -> None:
     variables = {"UV_INDEX_A_PASSWORD": "p@ss w0rd\n", "UV_KEYRING_PROVIDER": "subprocess", "UV_INDEX_A_USERNAME": "me"}
     text = "some p@ss w0rd, P%40SS%20W0RD and a subprocess"
-    assert uv_variables.without_secrets(text, variables) == "some ***, *** and a subprocess"
-    assert uv_variables.without_secrets(text, {}) == text
+    assert uv_variables.without(uv_variables.secrets(variables), text) == "some ***, *** and a subprocess"
+    assert uv_variables.without((), text) == text
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from audit import folders
 from audit.confining import weighing
 from audit.confining.weighing import Weight
+from audit.installing import venvs
+from audit.installing.venvs import Recipe
 from tests.small_disks import small_disk
 from tests.test_serving import served
 
@@ -27,8 +30,8 @@ def test_files_are_weighed_and_links_are_not_followed(tmp_path: Path) -> None:
     assert weighing.of_folders(tmp_path / "absent") == Weight()
 
 
-def test_a_folder_too_deep_to_be_looked_into_is_too_much(tmp_path: Path) -> None:
-    place = tmp_path / "deep"
+def dig(place: Path) -> None:
+    """Make folders in folders, until nobody can say the path of the last."""
     place.mkdir()
     here = os.open(place, os.O_RDONLY)
     for _ in range(20):
@@ -37,16 +40,29 @@ def test_a_folder_too_deep_to_be_looked_into_is_too_much(tmp_path: Path) -> None
         os.close(here)
         here = inner
     os.close(here)
-    assert weighing.of_folders(place).is_too_much
-    folders.remove(place)
 
 
-def test_a_folder_that_is_locked_is_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def locked(_: str) -> None:  # root may look into any
-        raise PermissionError
+def test_a_folder_too_deep_to_be_looked_into_is_not_seen(tmp_path: Path) -> None:
+    dig(tmp_path / "deep")
+    with pytest.raises(folders.Unseen) as caught:
+        weighing.of_folders(tmp_path / "deep")
+    assert caught.value.errno == errno.ENAMETOOLONG
+    folders.remove(tmp_path / "deep")
 
-    monkeypatch.setattr(os, "scandir", locked)
-    assert weighing.of_folders(tmp_path).is_too_much
+
+@pytest.mark.parametrize(
+    ("number", "raised"), [(errno.EACCES, folders.Unseen), (errno.EMFILE, OSError), (errno.ENOMEM, OSError)]
+)
+def test_what_cannot_be_looked_into_is_not_what_the_system_has_no_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, raised: type[OSError]
+) -> None:
+    def refuse(_: str) -> None:  # root may look into any
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(raised) as caught:
+        weighing.of_folders(tmp_path)
+    assert (type(caught.value) is folders.Unseen) == (number == errno.EACCES)
 
 
 def test_a_disk_without_room() -> None:
@@ -92,6 +108,30 @@ def test_a_full_disk_is_the_machines_fault_unless_the_release_has_filled_it(
     with small_disk(folders.cache() / "work", str(room)):
         (failure,) = served(f"touch imported; {script}", "one")
     assert (failure.status, told in failure.reason) == (status, True), failure
+
+
+def test_what_was_there_before_is_not_what_it_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytecode of earlier processes, and what this side put there: without them there would be room."""
+    bytecode = folders.cache() / "venvs" / ("k" * 32) / "bytecode"
+
+    def with_bytecode(recipe: Recipe) -> bool:
+        (bytecode / "early.pyc").write_bytes(b"x" * 4_000_000)
+        return True
+
+    monkeypatch.setattr(venvs, "finished", with_bytecode)
+    monkeypatch.setattr(weighing, "LEAST_ROOM_BYTES", 2**62)
+    monkeypatch.setattr(Weight, "left_at", lambda _: Weight(size=2**62 - 1_000_000, files=10**6))
+    (failure,) = served("touch imported; exit 7", "one")
+    assert (failure.status, "the disk is full" in failure.reason) == ("disk-full", True), failure
+    assert (bytecode / "early.pyc").exists()
+
+
+def test_what_fills_the_disk_beside_the_bytecode_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weighing, "LARGEST_BYTES", 2**20)
+    bytecode = folders.cache() / "venvs" / ("k" * 32) / "bytecode"
+    (failure,) = served(f"touch imported; head -c 4000000 /dev/zero > {bytecode}/filler; sleep 60", "one")
+    assert (failure.status, "was ended" in failure.reason) == ("crashed", True), failure
+    assert list(bytecode.iterdir()) == []
 
 
 def test_where_there_is_room_nobody_is_believed_who_says_that_there_is_none() -> None:

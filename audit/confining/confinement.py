@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from audit import folders
+from audit.failures import SHORTAGES, NoSandbox
 
 LAUNCHER = folders.ROOT / "confine" / "__main__.py"
 
@@ -108,10 +109,6 @@ class Bounds:
         return limits
 
 
-class NoSandbox(Exception):
-    """The launcher did not get as far as the command, which says nothing about the command."""
-
-
 class Child:
     """A confined command that has been started."""
 
@@ -159,14 +156,24 @@ class Child:
 
 @cache
 def mechanisms() -> Mapping[str, str]:
-    """What the launcher says here of each mechanism: nothing where it works, else why not."""
+    """What the launcher says here of each mechanism: nothing where it works, else why not.
+
+    Raises:
+        NoSandbox: where the system is short of something, so that nobody knows yet.
+    """
     with tempfile.TemporaryDirectory() as folder:
         bounds = Bounds(folder=Path(folder).resolve(), cpu_seconds=_TRYING_SECONDS)
         child = start([], bounds, environment={}, output=subprocess.DEVNULL, required=())
         try:
             child.process.wait(_TRYING_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise NoSandbox(f"the protections could not be tried within {_TRYING_SECONDS:.0f} s") from None
         finally:
             child.end()
+    lacking = [child.told[name] for name in _GUARDING if child.told.get(name) in SHORTAGES]
+    if child.process.returncode or lacking:
+        how = lacking[0] if lacking else f"the launcher ended with exit code {child.process.returncode}"
+        raise NoSandbox(f"the protections could not be tried: {how}")
     return child.told
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from audit import folders
+
 LARGEST_BYTES = 4 * 2**30
 """Of all files that a release writes: two of the largest. A choice."""
 MOST_FILES = 200_000
@@ -33,6 +35,10 @@ class Weight:
     def __add__(self, other: Weight) -> Weight:
         return Weight(size=self.size + other.size, files=self.files + other.files)
 
+    def since(self, before: Weight) -> Weight:
+        """What was written since it was so much; what was there before and is removed counts as nothing."""
+        return Weight(size=max(0, self.size - before.size), files=max(0, self.files - before.files))
+
     @property
     def is_too_much(self) -> bool:
         """For one release."""
@@ -53,34 +59,21 @@ class Weight:
 
 ANYTHING = Weight(size=sys.maxsize, files=sys.maxsize)
 _MOST = Weight(size=LARGEST_BYTES, files=MOST_FILES)
-_TOO_MUCH = Weight(size=sys.maxsize, files=sys.maxsize)
 
 
 def of_folders(*places: Path, most: Weight = _MOST) -> Weight:
-    """Of all that lies in folders, without following a link. What cannot be looked into counts as too much.
+    """Of all that lies in folders, without following a link. It stops counting soon after ``most``.
 
-    It stops counting soon after ``most``.
+    Raises:
+        Unseen: where something cannot be looked into, so that it may be anything.
     """
-    waiting, total = [str(place) for place in places], Weight()
-    while waiting and total.size <= most.size and total.files <= most.files:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    total += _of(entry)
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-        except (FileNotFoundError, NotADirectoryError):  # it was removed meanwhile
-            continue
-        except OSError:  # locked, or too deep for its path to be said
-            return _TOO_MUCH
+    total = Weight()
+    for _, found in folders.below(*places):
+        size = 0 if stat.S_ISDIR(found.st_mode) else found.st_blocks * _BLOCK_BYTES
+        total += Weight(size=size, files=1)
+        if total.size > most.size or total.files > most.files:
+            break
     return total
-
-
-def _of(entry: os.DirEntry[str]) -> Weight:
-    with contextlib.suppress(FileNotFoundError):
-        found = entry.stat(follow_symlinks=False)
-        return Weight(size=0 if stat.S_ISDIR(found.st_mode) else found.st_blocks * _BLOCK_BYTES, files=1)
-    return Weight()
 
 
 def of_nameless(processes: Iterable[int], disk: int) -> Weight:
@@ -91,7 +84,7 @@ def of_nameless(processes: Iterable[int], disk: int) -> Weight:
     found: dict[int, int] = {}
     for number, handle in enumerate(_handles(processes)):
         if number > MOST_FILES:
-            return _TOO_MUCH
+            return Weight(files=number)
         with contextlib.suppress(OSError):  # it was closed, or its process has ended
             file = handle.stat()
             if stat.S_ISREG(file.st_mode) and file.st_nlink == 0 and file.st_dev == disk:

@@ -13,9 +13,10 @@ from packaging.utils import canonicalize_name
 from audit import folders
 from audit.asked.releases import ReleaseRequest
 from audit.digests import digest
-from audit.failures import Failure, Status
+from audit.failures import Failure, Status, of_the_machine
 from audit.installing import index, interpreters, source_builds
 from audit.installing.interpreters import Interpreter
+from audit.installing.uv import Answer
 
 _BARE = (
     "--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links", "--no-emit-index-annotation",
@@ -79,23 +80,32 @@ def resolve(request: ReleaseRequest) -> Release | Failure:
     began = time.monotonic()
     try:
         interpreter = interpreters.find(request.python)
+        answer = _compiled(request, interpreter)
     except interpreters.NoInterpreter as error:
         return Failure(subject=request.id, stage="resolve", status=error.status, reason=str(error))
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as pins:
-        pins.write("\n".join(request.pins) + "\n")
-        pins.flush()
-        answer = source_builds.resolve(
-            "pip", "compile", "-", "--generate-hashes", *_BARE, "--python", str(interpreter.path), "--constraints",
-            pins.name, *index.until(request.exclude_newer),
-            source=request.source, python=interpreter.path,
-            given="\n".join(request.requires) + "\n",
-        )  # fmt: skip
+    except OSError as error:
+        status = of_the_machine(error)
+        if status is None:
+            raise
+        return Failure(subject=request.id, stage="resolve", status=status, reason=str(error))
     if not answer.ok:
         return answer.failure(request.id, "resolve", Status.UNRESOLVED, time.monotonic() - began)
     memory = _memory(request, interpreter)
     if memory is not None:
         folders.write_whole(memory, answer.output.encode())
     return Release(request=request, interpreter=interpreter, lock=Lock.from_text(answer.output))
+
+
+def _compiled(request: ReleaseRequest, interpreter: Interpreter) -> Answer:
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as pins:
+        pins.write("\n".join(request.pins) + "\n")
+        pins.flush()
+        return source_builds.resolve(
+            "pip", "compile", "-", "--generate-hashes", *_BARE, "--python", str(interpreter.path), "--constraints",
+            pins.name, *index.until(request.exclude_newer),
+            source=request.source, python=interpreter.path,
+            given="\n".join(request.requires) + "\n",
+        )  # fmt: skip
 
 
 def remembered(request: ReleaseRequest) -> Release | None:

@@ -67,14 +67,16 @@ def resolve(*arguments: str, source: Sequence[str], python: Path | None = None, 
                 return uv_turns.build(asked, given, python) if unhashed else fetched
             wanted = _TO_BUILD.search(fetched.errors)
             if wanted is None:  # not to build, but to ask the Python who it is, which is remembered
-                uv_turns.build([*_RESOLVING, *_deciding(asked, "--python")], "", python)
+                told = uv_turns.build([*_RESOLVING, *_deciding(asked, "--python")], "", python)
+                if told.refused:
+                    return told
             elif wanted.groups() in known:
                 break
             else:
-                built, told = _metadata(asked, "==".join(wanted.groups()), python)
+                built, metadata = _metadata(asked, "==".join(wanted.groups()), python)
                 if not built.ok:
                     return built
-                known[wanted[1], wanted[2]] = {"name": wanted[1], "version": wanted[2], **told}
+                known[wanted[1], wanted[2]] = {"name": wanted[1], "version": wanted[2], **metadata}
     return fetched
 
 

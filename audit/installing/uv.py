@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -44,9 +44,11 @@ class Answer:
     ok: bool
     output: str
     errors: str
+    """What uv said, to be read by this program. What is told of it is without the ``secrets`` that it may hold."""
     exit_code: int
-    launched: bool = True
-    """Whether uv was reached; where it is confined, the launcher in front of it may fail."""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    refused: Status | None = None
+    """The machine's fault that kept uv from doing it, where who called it saw one."""
     ended_by: str = ""
     """What ended uv, where that was neither uv itself nor a package that it built."""
 
@@ -55,8 +57,8 @@ class Answer:
 
     def failure(self, subject: str, stage: str, status: Status, seconds: float) -> Failure:
         """The call as a failure of a release. What is not the packages' fault has a status of its own."""
-        if not self.launched:
-            status = Status.NO_SANDBOX
+        if self.refused:
+            status = self.refused
         elif self.ended_by:
             status = Status.WORKER_LOST
         elif self.unreachable or self.full_disk:
@@ -67,7 +69,7 @@ class Answer:
             status=status,
             reason=readable(self.reason),
             exit_code=self.exit_code,
-            stderr_tail=readable(self.errors),
+            stderr_tail=readable(uv_variables.without(self.secrets, self.errors)),
             seconds=seconds,
         )
 
@@ -76,6 +78,10 @@ class Answer:
         """The sentence in uv's errors that says why: its first error with its causes, without build logs."""
         if self.ended_by:
             return f"uv was ended by {self.ended_by}"
+        return uv_variables.without(self.secrets, self._reason)
+
+    @property
+    def _reason(self) -> str:
         told: list[str] = []
         for line in self.errors.splitlines():
             if line.strip() == "[stderr]":
@@ -137,7 +143,7 @@ def call(
     """Run uv, quietly, with ``given`` on its standard input. Some verbs, when quiet, do not even answer.
 
     ``before`` is a command that starts it, ``variables`` are set besides those that it reads, ``folder`` is where it
-    looks for a project's settings, if not here. What it says of its errors is without credentials.
+    looks for a project's settings, if not here.
     """
     asked = [*arguments, *(["--quiet"] if quiet else []), "--color", "never", "--no-progress"]
     command = [*before, str(executable()), *asked]
@@ -160,8 +166,8 @@ def call(
     ended_by = signal_name(-code) if code < 0 else ""
     if took_too_long:
         ended_by = f"this program after {TIMEOUT_SECONDS} s"
-    told = uv_variables.without_secrets(errors, environment)
-    return Answer(ok=code == 0, output=output, errors=told, exit_code=code, ended_by=ended_by)
+    secrets = uv_variables.secrets(environment)
+    return Answer(ok=code == 0, output=output, errors=errors, exit_code=code, secrets=secrets, ended_by=ended_by)
 
 
 def stop() -> None:

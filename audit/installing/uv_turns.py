@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ from audit import folders
 from audit.confining import confinement, weighing
 from audit.confining.confinement import LARGEST_BUILT_FILE_BYTES, LAUNCHER, Bounds
 from audit.confining.weighing import ANYTHING, MOST_FILES, Weight
+from audit.failures import NoSandbox, Status
 from audit.installing import uv, uv_variables
 from audit.installing.uv import Answer
 from audit.installing.uv_variables import redacted
@@ -27,6 +29,9 @@ _REFUSED = "confine: "
 
 LARGEST_BUILD_BYTES = 2 * LARGEST_BUILT_FILE_BYTES
 """Of all that is written while a build lasts: its own files twice, as it makes them and as they are installed."""
+
+_MOST_UNSEEN = 100
+"""Places in the cache of sources that are removed because nobody can look into them, before that is given up."""
 
 LONGEST_ANSWER = 16 * 2**20
 """Bytes. A lock of 500 distributions, each with the hashes of a hundred files, takes a quarter of it."""
@@ -68,7 +73,7 @@ def fetch(asked: Sequence[str], given: str, settings: Path | None = None, writab
         command = [sys.executable, "-I", "-S", str(LAUNCHER), *execute, *write, "--"]
         variables = {"UV_CACHE_DIR": str(_cache()), "TMPDIR": own, "UV_NO_BUILD_ISOLATION": "1"}
         answer = uv.call(*asked, given=given, before=command, variables=variables, folder=settings)
-        return replace(answer, launched=not answer.errors.startswith(_REFUSED))
+        return replace(answer, refused=Status.NO_SANDBOX if answer.errors.startswith(_REFUSED) else None)
 
 
 def _loaders() -> list[str]:
@@ -104,9 +109,12 @@ def _run(command: Sequence[str], bounds: Bounds, given: str) -> Answer:
             child.end()
         told = f"{_both_ends(errors)}{child.notes}\n{trouble}".rstrip("\n") + "\n"
         answered = os.pread(output.fileno(), LONGEST_ANSWER, 0).decode("utf-8", errors="replace")
-    code = child.process.returncode
-    ok = code == 0 and not trouble
-    return Answer(ok=ok, output=answered, errors=told, exit_code=code, launched=child.launched, offline=True)
+        code = child.process.returncode
+        ok = code == 0 and not trouble
+        refused = None if child.launched else Status.NO_SANDBOX
+        if not ok and child.launched and written.lacks_room:
+            refused = Status.DISK_FULL
+    return Answer(ok=ok, output=answered, errors=told, exit_code=code, refused=refused, offline=True)
 
 
 class _Written:
@@ -115,17 +123,46 @@ class _Written:
     def __init__(self, bounds: Bounds, printed: Sequence[IO[bytes]]) -> None:
         self._places = (bounds.folder, *bounds.writable)
         self._printed = printed
-        self._before = weighing.of_folders(*self._places, most=ANYTHING)
+        self._before = _weighed(self._places)
 
     def too_much(self) -> str:
         """The sentence that says so."""
         most = self._before + Weight(size=LARGEST_BUILD_BYTES, files=MOST_FILES)
-        now = weighing.of_folders(*self._places, most=most)
+        try:
+            now = weighing.of_folders(*self._places, most=most)
+        except folders.Unseen:
+            return "error: it wrote where nobody can look, and was ended"
         printed = sum(os.fstat(each.fileno()).st_size for each in self._printed)
         if now.size + printed > most.size or now.files > most.files:
             return f"error: it wrote more than {LARGEST_BUILD_BYTES / 2**30:g} GiB or {MOST_FILES} files and was ended"
         answer = os.fstat(self._printed[0].fileno()).st_size
         return f"error: its answer is longer than {LONGEST_ANSWER} bytes" if answer > LONGEST_ANSWER else ""
+
+    @property
+    def lacks_room(self) -> bool:
+        """Whether a disk has no room left, and would have none without what was written."""
+        left = [Weight.left_at(place) for place in self._places]
+        if not any(each.is_no_room for each in left):
+            return False
+        try:
+            written = weighing.of_folders(*self._places, most=ANYTHING).since(self._before)
+        except folders.Unseen:
+            return False
+        return any((each + written).is_no_room for each in left)
+
+
+def _weighed(places: Sequence[Path]) -> Weight:
+    """What lies there. Where an earlier build left something that nobody can look into, that goes.
+
+    Else nobody would see what later ones write.
+    """
+    for _ in range(_MOST_UNSEEN):
+        try:
+            return weighing.of_folders(*places, most=ANYTHING)
+        except folders.Unseen as error:
+            place = Path(error.filename)
+            folders.remove(place.parent if error.errno == errno.ENAMETOOLONG else place)
+    raise NoSandbox("what builds write cannot be limited: delete `uv-source` in the cache")
 
 
 def _await(process: subprocess.Popen[bytes], written: _Written) -> str:

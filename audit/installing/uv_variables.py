@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 _READ = re.compile(
@@ -46,11 +46,14 @@ def redacted(text: str) -> str:
     return _USER_INFO.sub("", text)
 
 
-def without_secrets(text: str, variables: Mapping[str, str]) -> str:
-    """A text without the credentials that are among ``variables``, also where they were made part of an address."""
-    longest_first = sorted(set(_secrets(variables)), key=len, reverse=True)
-    shapes = "|".join(map(_shape, longest_first))
-    return re.sub(shapes, "***", text, flags=re.I) if shapes else text
+def secrets(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """The credentials that are among variables, the longest first."""
+    return tuple(sorted(set(_secrets(variables)), key=len, reverse=True))
+
+
+def without(secrets: Sequence[str], text: str) -> str:
+    """A text without credentials, also where they were made part of an address."""
+    return re.sub("|".join(map(_shape, secrets)), "***", text, flags=re.I) if secrets else text
 
 
 def _secrets(variables: Mapping[str, str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import csv
 import ctypes
 import json
 import os
+import stat
 import subprocess
 import sys
 import tempfile
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from audit import folders
 from audit.confining import confinement
-from audit.confining.confinement import Bounds, NoSandbox
-from audit.failures import Failure, Status, readable
+from audit.confining.confinement import Bounds
+from audit.failures import Failure, NoSandbox, Status, of_the_machine, readable
 from audit.installing import interpreters, source_builds, uv
 
 if TYPE_CHECKING:  # a recipe travels to nodes that resolve nothing, and have nothing to read a matrix with
@@ -28,6 +29,9 @@ _RECIPE, FILES = "recipe.json", "files.json"
 _STARTS = 2
 """Times that a Python is started before it counts as one that does not: a busy machine may have been in the way."""
 _FORMAT = 2
+
+_LONGEST_PATH = 100
+"""Characters that are told of one that a package chose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +98,8 @@ def _has_all(folder: Path) -> bool:
 
 def _sizes(folder: Path) -> dict[str, int]:
     """Of all files that were installed, by their paths in the folder."""
-    places = (Path(place, name) for place, _, names in os.walk(folder) for name in names)
-    sizes = {str(place.relative_to(folder)): place.lstat().st_size for place in places}
+    there = ((os.path.relpath(path, folder), found) for path, found in folders.below(folder))
+    sizes = {name: found.st_size for name, found in there if not stat.S_ISDIR(found.st_mode)}
     return {name: size for name, size in sizes.items() if name not in (FILES, _RECIPE)}
 
 
@@ -124,7 +128,7 @@ def standing() -> frozenset[str]:
 def ready(recipe: Recipe) -> bool:
     """Whether a virtualenv made from exactly this recipe is there and starts."""
     with contextlib.suppress(NoSandbox):
-        return finished(recipe) and _starts(recipe)
+        return finished(recipe) and _starts_now(recipe)
     return False
 
 
@@ -133,17 +137,16 @@ def ensure(recipe: Recipe, subject: str) -> Failure | None:
     began = time.monotonic()
     with folders.locked(recipe.folder.with_suffix(".lock")):
         try:
-            if finished(recipe) and any(_starts(recipe) for _ in range(_STARTS)):
+            if finished(recipe) and _starts(recipe):
                 return None
             folders.remove(recipe.folder)  # half-built, spoilt, or from another recipe
             failure = _build(recipe, subject, began)
-        except NoSandbox as error:  # what was built may be as good as ever
-            return Failure(subject=subject, stage="build", status=Status.NO_SANDBOX, reason=str(error))
-        except OSError as error:
-            if error.errno not in folders.FULL:
+        except (OSError, MemoryError) as error:
+            status = of_the_machine(error)
+            if status is None:
                 raise
-            failure = Failure(subject=subject, stage="build", status=Status.DISK_FULL, reason=str(error))
-        if failure is not None:
+            failure = Failure(subject=subject, stage="build", status=status, reason=str(error))
+        if failure is not None and failure.status is not Status.NO_SANDBOX:  # then what was built may be good
             folders.remove(recipe.folder)
         return failure
 
@@ -167,17 +170,24 @@ def _build(recipe: Recipe, subject: str, began: float) -> Failure | None:
     if _link(recipe.executable) != linked:  # what is around the one that it links to may be read
         reason = "it puts something else in the place of its Python"
         return Failure(subject=subject, stage="build", status=Status.UNBUILT, reason=reason)
-    if not _starts(recipe):
-        return Failure(subject=subject, stage="build", status=Status.UNBUILT, reason="its Python does not start")
+    reason = _finish(recipe) if _starts(recipe) else "its Python does not start"
+    return Failure(subject=subject, stage="build", status=Status.UNBUILT, reason=reason) if reason else None
+
+
+def _finish(recipe: Recipe) -> str:
+    """Write down what was installed; what of it is in the way of that, if something is."""
     try:
         recipe.bytecode.mkdir()  # where something is there already, it may be a link that leads out
         folders.write_whole(recipe.folder / FILES, json.dumps(_sizes(recipe.folder)).encode())
         _sync(recipe.folder)
         folders.write_whole(recipe.folder / _RECIPE, recipe.text().encode())
-    except (FileExistsError, IsADirectoryError) as error:
-        reason = f"it installs something where the audit keeps its own: {Path(error.filename2 or error.filename).name}"
-        return Failure(subject=subject, stage="build", status=Status.UNBUILT, reason=reason)
-    return None
+    except folders.Unseen as error:
+        return (
+            f"it installs what nobody can look into: {os.path.relpath(error.filename, recipe.folder)[:_LONGEST_PATH]}"
+        )
+    except (FileExistsError, IsADirectoryError, PermissionError) as error:
+        return f"it installs something where the audit keeps its own: {Path(error.filename2 or error.filename).name}"
+    return ""
 
 
 def _install(recipe: Recipe, lock: Path, *options: str) -> uv.Answer:
@@ -212,6 +222,10 @@ def _link(path: Path) -> Path | None:
 
 
 def _starts(recipe: Recipe) -> bool:
+    return any(_starts_now(recipe) for _ in range(_STARTS))
+
+
+def _starts_now(recipe: Recipe) -> bool:
     """Start its Python, confined: whatever was built into it has had the whole folder to itself.
 
     Raises:
@@ -231,7 +245,7 @@ def _starts(recipe: Recipe) -> bool:
     except subprocess.TimeoutExpired:
         return False
     except OSError as error:
-        if error.errno in folders.FULL:
+        if isinstance(error, NoSandbox) or of_the_machine(error) is Status.DISK_FULL:
             raise
         raise NoSandbox(f"a confined process cannot be started here: {error}") from error
     if not child.launched:

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from audit import folders
-from audit.failures import Failure, Status, readable
+from audit.failures import Failure, Status, of_the_machine, readable
 from audit.processes import answer_file
 from audit.processes.answer_file import KINDS, Arrays, DamagedAnswer
 from audit.stimuli.layout import Layout
@@ -134,11 +133,9 @@ def read(path: Path, task: str, environment: str, stimulus: Stimulus | None, row
             _check_registry(_Registry.model_validate(meta))
     except DamagedAnswer:
         raise
-    except OSError as error:
-        if error.errno in folders.EXHAUSTED:
-            raise
-        raise DamagedAnswer(readable(f"the answer cannot be read: {error}")) from None
     except Exception as error:  # whatever the readers of zip, npy and JSON raise on bytes that somebody else wrote
+        if of_the_machine(error):
+            raise
         raise DamagedAnswer(readable(f"the answer cannot be read: {type(error).__name__}: {error}")) from None
     return CellAnswer(
         status=_SAID.get(head.status) or Status(head.status),

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from audit import folders
 from audit.cluster import descendants
 from audit.confining import confinement, weighing
 from audit.confining.confinement import Bounds
@@ -65,7 +66,10 @@ class DumperChild:
     """
 
     def __init__(self, folder: Path, recipe: Recipe, cpu_seconds: float) -> None:
+        self._bytecode = recipe.bytecode
+        """The one place where what it leaves would stay, as long as the virtualenv does."""
         self._folders = (folder, recipe.bytecode)
+        self._before = weighing.of_folders(*self._folders)
         self._output = tempfile.TemporaryFile(dir=folder.parent, buffering=0)  # noqa: SIM115
         fcntl.fcntl(self._output, fcntl.F_SETFL, os.O_APPEND)
         self._disk = os.fstat(self._output.fileno()).st_dev
@@ -106,7 +110,9 @@ class DumperChild:
             if self._overflows():
                 most = f"{weighing.LARGEST_BYTES / 2**30:g} GiB or {weighing.MOST_FILES} files"
                 reason = f"it wrote more than {most}, or where nobody can look, and was ended"
-                return self._stopped(Status.CRASHED, reason, time.monotonic() - began)
+                trouble = self._stopped(Status.CRASHED, reason, time.monotonic() - began)
+                folders.emptied(self._bytecode)
+                return trouble
             time.sleep(_POLL_SECONDS)
 
     @property
@@ -123,11 +129,19 @@ class DumperChild:
         left = Weight.left_at(self._folders[0])
         if trouble.status not in _PERHAPS_THE_DISKS or not left.is_no_room:
             return trouble
-        written = weighing.of_folders(*self._folders)
-        if written.is_too_much or not (left + written).is_no_room:
+        if self._is_at_fault(left):
+            folders.emptied(self._bytecode)
             return replace(trouble, reason=f"{trouble.reason}; it had filled the disk itself")
         reason = f"the disk is full, with {left.size / 2**20:.0f} MiB left: {trouble.reason}"
         return replace(trouble, status=Status.DISK_FULL, reason=reason)
+
+    def _is_at_fault(self, left: Weight) -> bool:
+        """Whether there would be room without what it wrote. Bytecode of earlier processes was there before it."""
+        try:
+            written = weighing.of_folders(*self._folders).since(self._before)
+        except folders.Unseen:
+            return True
+        return written.is_too_much or not (left + written).is_no_room
 
     def end(self) -> None:
         """End it, if it still runs, and whatever it forked. All that it had to say is in files."""
@@ -140,7 +154,10 @@ class DumperChild:
         if time.monotonic() < self._weighed + _WEIGH_SECONDS:
             return False
         nameless = weighing.of_nameless(descendants.below(self._child.process.pid), self._disk)
-        written = weighing.of_folders(*self._folders) + nameless
+        try:
+            written = weighing.of_folders(*self._folders) + nameless
+        except folders.Unseen:
+            return True
         self._weighed = time.monotonic()
         return written.is_too_much
 

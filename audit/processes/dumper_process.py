@@ -14,7 +14,7 @@ from pathlib import Path
 
 from audit import folders, machine
 from audit.cluster.jobs import Needs
-from audit.failures import Failure, Status, readable
+from audit.failures import Failure, Status, of_the_machine, readable
 from audit.installing import venvs
 from audit.installing.venvs import Recipe
 from audit.processes import answers, dumper_request
@@ -167,17 +167,14 @@ def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Generator[CellOutcome | _
                 yield _failed(job, cell, came) if isinstance(came, Trouble) else _came_to(job, cell, came, came.seconds)
                 with contextlib.suppress(OSError):  # a folder, or gone: it goes with all the others
                     path.unlink()
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             yield _End(trouble=_refused(error, began=child is not None), imported=imported)
 
 
-def _refused(error: OSError, *, began: bool) -> Trouble:
+def _refused(error: Exception, *, began: bool) -> Trouble:
     """What the system refused to this side: the machine's fault, but where the dumper may have spoilt its folder."""
-    if error.errno in folders.FULL:
-        status = Status.DISK_FULL
-    else:
-        status = Status.CRASHED if began and error.errno not in folders.EXHAUSTED else Status.NO_SANDBOX
-    return Trouble(status=status, reason=readable(f"it could not be served: {error}"))
+    status = of_the_machine(error) or (Status.CRASHED if began else Status.NO_SANDBOX)
+    return Trouble(status=status, reason=readable(f"it could not be served: {str(error) or type(error).__name__}"))
 
 
 def _answer(cell: CellTask, path: Path) -> CellAnswer | Trouble:
