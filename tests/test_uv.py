@@ -138,6 +138,20 @@ def test_what_a_build_says_is_not_what_uv_says(stream: str, said: str) -> None:
     assert answer.failure("r", "build", Status.UNBUILT, 0.0).status == "unbuilt"
 
 
+@pytest.mark.parametrize(
+    "said", ["dns error", "Failed to fetch x", "No space left on device (os error 28)", "x\n  cause: tcp connect error"]
+)
+def test_what_a_wheel_writes_among_its_metadata_is_not_what_uv_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """Uv shows what it cannot parse, and is asked by every audit again where the machine is at fault."""
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
+    wheels.write(tmp_path, "liar", "1.0", {"liar.py": ""}, (said,))
+    failure = compiled("liar==1.0").failure("r", "resolve", Status.UNRESOLVED, 0.0)
+    assert said.rpartition(" ")[2] in failure.stderr_tail
+    assert failure.status == "unresolved"
+
+
 def test_a_full_disk_is_the_machines_fault() -> None:
     answer = failed("error: failed to write\n  cause: No space left on device (os error 28)\n")
     assert answer.full_disk

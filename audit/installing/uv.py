@@ -23,15 +23,20 @@ TIMEOUT_SECONDS = 1800
 """For one call: building a large source distribution on a slow machine is the longest thing uv is asked to do."""
 
 _UNREACHABLE = re.compile(
+    r"^(?:error|[ ]+(?:cause|Caused by)): (?:"
     r"Failed to fetch|Request failed after|error sending request|dns error|tcp connect error|operation timed out|"
-    r"network was disabled|network timeout|error decoding response body|request or response body error",
-    re.I,
+    r"Failed to download distribution due to network timeout|error decoding response body|"
+    r"request or response body error)|^hint: Packages were unavailable because the network was disabled",
+    re.I | re.M,
 )
+"""Where uv's sentences begin: in a hint it may show what a package wrote among its metadata."""
 _DECIDES = re.compile(
     r"UV_.*(INDEX|LINKS|CONFIG|PRERELEASE|RESOLUTION|CONSTRAINT|OVERRIDE|EXCLUDE|BINARY|BUILD|OFFLINE)"
 )
 _QUOTED = re.compile(r"^[ \t]*\[(?:stdout|stderr)\][ \t]*$", re.M)
-_FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded", re.I)
+_FULL_DISK = re.compile(
+    r"^(?:error|[ ]+(?:cause|Caused by)): .*(?:No space left on device|Disk quota exceeded) \(os error", re.I | re.M
+)
 
 
 _running: set[subprocess.Popen[str]] = set()
