@@ -27,16 +27,21 @@ class Relay:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._servers: list[asyncio.Server] = []
+        self._connections: set[asyncio.Task[None] | None] = set()
+        """All that are open: asyncio itself does not keep one whose near end has nothing more to say."""
         self._thread = threading.Thread(target=self._loop.run_forever, name="relay", daemon=True)
         self._thread.start()
 
     def listen_in(self, namespace: str) -> str:
         """Listen inside; the address there."""
         with ThreadPoolExecutor(1) as apart:  # a thread that enters a namespace stays in it
-            ear = apart.submit(_ear, Path("/run/netns") / namespace).result()
-        started = asyncio.run_coroutine_threadsafe(asyncio.start_server(_serve, sock=ear), self._loop)
-        self._servers.append(started.result())
+            self.listen(apart.submit(_ear, Path("/run/netns") / namespace).result())
         return f"http://127.0.0.1:{PORT}"
+
+    def listen(self, ear: socket.socket) -> None:
+        """Serve who connects to a socket."""
+        started = asyncio.run_coroutine_threadsafe(asyncio.start_server(self._serve, sock=ear), self._loop)
+        self._servers.append(started.result())
 
     def close(self) -> None:
         """Stop, with all connections."""
@@ -45,6 +50,14 @@ class Relay:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = asyncio.current_task()
+        self._connections.add(connection)
+        try:
+            await _connect(reader, writer)
+        finally:
+            self._connections.discard(connection)
 
     async def _stop(self) -> None:
         for server in self._servers:
@@ -66,7 +79,7 @@ def _ear(namespace: Path) -> socket.socket:
     return socket.create_server(("127.0.0.1", PORT))
 
 
-async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with contextlib.closing(writer), contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError):
         head = await reader.readuntil(b"\r\n\r\n")
         verb, target, _ = head.split(b"\r\n", 1)[0].split(b" ")
