@@ -18,6 +18,7 @@ import duckdb
 import psutil
 import pytest
 
+from audit import folders
 from audit.storage.store import Store
 from tests import tinysim
 
@@ -261,6 +262,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache that nobody else has. Pytest cannot remove folders as deep as some tests leave there."""
     monkeypatch.setenv("RELEASE_AUDIT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    yield tmp_path / "cache"
+    folders.remove(tmp_path / "cache")
