@@ -24,6 +24,7 @@ from audit.planning import building
 from audit.processes.dumper_child import DumperChild
 from tests import wheels
 from tests.asked_releases import request, resolved
+from tests.small_disks import small_disk
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -239,6 +240,37 @@ def test_where_nothing_can_be_confined_the_machine_is_at_fault_and_what_was_buil
     assert "exit code 1 before the command began: out of order" in trouble.reason
     assert (recipe.folder / "marker").exists()
     assert venvs.ready(recipe)
+
+
+FULL = "1m,nr_inodes=1"
+"""Of a disk on which nothing can be made."""
+
+
+def test_a_full_disk_keeps_no_python_from_being_there() -> None:
+    recipe = Recipe.of(resolved("six==1.16.0"))
+    assert venvs.ensure(recipe, "r") is None
+    (recipe.folder / "marker").touch()
+    with small_disk(folders.cache() / "work", FULL):
+        assert not venvs.ready(recipe)
+        failure = venvs.ensure(recipe, "r")
+        assert failure is not None
+        assert (failure.stage, failure.status) == ("build", "disk-full")
+    assert (recipe.folder / "marker").exists(), "it is as good as before"
+    assert venvs.ready(recipe)
+
+
+def test_a_full_disk_is_a_failure_where_a_virtualenv_cannot_even_be_locked() -> None:
+    recipe = Recipe.of(resolved("six==1.16.0"))
+    with small_disk(folders.cache() / "venvs", FULL):
+        failure = venvs.ensure(recipe, "r")
+    assert failure is not None
+    assert (failure.stage, failure.status) == ("build", "disk-full")
+
+
+def test_a_lock_that_cannot_be_remembered_is_one(own_cache: Path) -> None:
+    with small_disk(own_cache / "locks", FULL):
+        assert resolved("six==1.16.0").lock.version_of("six") == "1.16.0"
+    assert list((own_cache / "locks").iterdir()) == []
 
 
 class Silent:

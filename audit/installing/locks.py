@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ def resolve(request: ReleaseRequest) -> Release | Failure:
         answer = _compiled(request, interpreter)
     except interpreters.NoInterpreter as error:
         return Failure(subject=request.id, stage="resolve", status=error.status, reason=str(error))
-    except OSError as error:
+    except (OSError, MemoryError) as error:
         status = of_the_machine(error)
         if status is None:
             raise
@@ -92,7 +93,8 @@ def resolve(request: ReleaseRequest) -> Release | Failure:
         return answer.failure(request.id, "resolve", Status.UNRESOLVED, time.monotonic() - began)
     memory = _memory(request, interpreter)
     if memory is not None:
-        folders.write_whole(memory, answer.output.encode())
+        with contextlib.suppress(OSError):  # then the index is asked again the next time
+            folders.write_whole(memory, answer.output.encode())
     return Release(request=request, interpreter=interpreter, lock=Lock.from_text(answer.output))
 
 

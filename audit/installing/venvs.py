@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import ctypes
 import json
@@ -127,28 +126,38 @@ def standing() -> frozenset[str]:
 
 def ready(recipe: Recipe) -> bool:
     """Whether a virtualenv made from exactly this recipe is there and starts."""
-    with contextlib.suppress(NoSandbox):
+    try:
         return finished(recipe) and _starts_now(recipe)
-    return False
+    except (OSError, MemoryError) as error:
+        if of_the_machine(error) is None:
+            raise
+        return False  # who makes sure of it will tell
 
 
 def ensure(recipe: Recipe, subject: str) -> Failure | None:
     """Build the virtualenv unless it is ready. Whoever comes second waits and finds it built."""
     began = time.monotonic()
-    with folders.locked(recipe.folder.with_suffix(".lock")):
-        try:
-            if finished(recipe) and _starts(recipe):
-                return None
-            folders.remove(recipe.folder)  # half-built, spoilt, or from another recipe
-            failure = _build(recipe, subject, began)
-        except (OSError, MemoryError) as error:
-            status = of_the_machine(error)
-            if status is None:
-                raise
-            failure = Failure(subject=subject, stage="build", status=status, reason=str(error))
-        if failure is not None and failure.status is not Status.NO_SANDBOX:  # then what was built may be good
-            folders.remove(recipe.folder)
+    try:
+        with folders.locked(recipe.folder.with_suffix(".lock")):
+            return None if finished(recipe) and _starts(recipe) else _built_anew(recipe, subject, began)
+    except (OSError, MemoryError) as error:
+        status = of_the_machine(error)
+        if status is None:
+            raise
+        return Failure(subject=subject, stage="build", status=status, reason=str(error))
+
+
+def _built_anew(recipe: Recipe, subject: str, began: float) -> Failure | None:
+    """Build it in the place of what is half-built, spoilt, or from another recipe; leave it only where it is done."""
+    is_built = False
+    try:
+        folders.remove(recipe.folder)
+        failure = _build(recipe, subject, began)
+        is_built = failure is None
         return failure
+    finally:
+        if not is_built:
+            folders.remove(recipe.folder)
 
 
 def _build(recipe: Recipe, subject: str, began: float) -> Failure | None:
