@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from audit import folders
+from audit.cluster import descendants
 from audit.confining import weighing
 from audit.confining.weighing import Weight
 from audit.installing import venvs
 from audit.installing.venvs import Recipe
+from tests.conftest import wait_until
 from tests.small_disks import small_disk
 from tests.test_serving import served
 
@@ -86,6 +91,62 @@ def test_who_writes_more_than_it_may_is_ended(how: str, monkeypatch: pytest.Monk
     assert "was ended" in failure.reason
 
 
+HIDDEN = """
+import ctypes, os, sys, threading, time
+file = open(sys.argv[1], "xb")
+file.write(bytes(2**20))
+file.flush()
+os.unlink(sys.argv[1])
+threading.Thread(target=time.sleep, args=(600,)).start()
+print(flush=True)
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
+"""
+
+
+def test_files_without_names_are_found_where_the_first_thread_has_ended(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HIDDEN, str(tmp_path / "file")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE, "its first thread ended")
+            assert process.pid in descendants.below(os.getpid())
+            found = weighing.of_nameless([process.pid], tmp_path.stat().st_dev)
+            assert (found.files, found.size >= 2**20) == (1, True)
+        finally:
+            process.kill()
+
+
+LOOKING = """
+import ctypes, os, time
+from audit import folders
+from audit.confining import weighing
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+for is_shown in (1, 0):
+    receive, send = os.pipe()
+    child = os.fork()
+    if child == 0:
+        ctypes.CDLL(None).prctl(4, is_shown, 0, 0, 0)  # PR_SET_DUMPABLE
+        os.write(send, b"x")
+        time.sleep(600)
+    os.read(receive, 1)
+    for state in ("running", "ended"):
+        try:
+            print(state, weighing.of_nameless([child], 0).files)
+        except folders.Unseen:
+            print(state, "unseen")
+        os.kill(child, 9)
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+"""
+
+
+def test_an_ordinary_user_is_told_where_a_process_hides_its_files() -> None:
+    done = subprocess.run([sys.executable, "-c", LOOKING], capture_output=True, text=True, check=True, cwd=folders.ROOT)
+    assert done.stdout.splitlines() == ["running 0", "ended 0", "running unseen", "ended 0"]
+
+
 # Whose fault it is
 
 
@@ -124,6 +185,19 @@ def test_what_was_there_before_is_not_what_it_wrote(monkeypatch: pytest.MonkeyPa
     (failure,) = served("touch imported; exit 7", "one")
     assert (failure.status, "the disk is full" in failure.reason) == ("disk-full", True), failure
     assert (bytecode / "early.pyc").exists()
+
+
+def test_what_an_earlier_process_hid_is_not_what_the_machine_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    bytecode = folders.cache() / "venvs" / ("k" * 32) / "bytecode"
+
+    def with_hidden(recipe: Recipe) -> bool:
+        dig(bytecode / "deep")
+        return True
+
+    monkeypatch.setattr(venvs, "finished", with_hidden)
+    (failure,) = served("touch imported; exit 7", "one")
+    assert (failure.status, failure.exit_code) == ("crashed", 7), failure
+    assert list(bytecode.iterdir()) == []
 
 
 def test_what_fills_the_disk_beside_the_bytecode_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,9 @@ import signal
 from collections.abc import Iterable
 from pathlib import Path
 
+_STATE, _PARENT, _THREADS = 0, 1, 17
+"""Where a process's line says so, behind its name."""
+
 _ROUNDS = 20
 """Looks at most: who is killed may have started another a moment before."""
 
@@ -36,9 +39,9 @@ def below(process: int) -> set[int]:
     children: dict[int, list[int]] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            state, parent = file.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:2]
-            if state != "Z":
-                children.setdefault(int(parent), []).append(int(file.parent.name))
+            told = file.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            if told[_STATE] != "Z" or int(told[_THREADS]) > 1:  # the first thread may end before the others
+                children.setdefault(int(told[_PARENT]), []).append(int(file.parent.name))
     found: set[int] = set()
     waiting = [process]
     while waiting:

@@ -80,6 +80,9 @@ def of_nameless(processes: Iterable[int], disk: int) -> Weight:
     """Of files that processes hold open and that have no name any more, on a disk by its device number.
 
     One that only a mapping or a message holds is not seen.
+
+    Raises:
+        Unseen: where a process lets nobody see what it holds.
     """
     found: dict[int, int] = {}
     for number, handle in enumerate(_handles(processes)):
@@ -93,6 +96,20 @@ def of_nameless(processes: Iterable[int], disk: int) -> Weight:
 
 
 def _handles(processes: Iterable[int]) -> Iterator[os.DirEntry[str]]:
-    for process in processes:
-        with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/fd") as entries:
-            yield from entries
+    """What each thread holds: they need not share it, and the first may have ended before the others."""
+    for place in (task for process in processes for task in Path(f"/proc/{process}/task").glob("*")):
+        try:
+            with os.scandir(place / "fd") as entries:
+                yield from entries
+        except (FileNotFoundError, ProcessLookupError):  # it has ended
+            continue
+        except PermissionError as error:
+            if _has_memory(place):  # one that is just ending has none, and is shown to root alone
+                raise folders.Unseen(error.errno, error.strerror, str(place)) from None
+
+
+def _has_memory(task: Path) -> bool:
+    try:
+        return "VmSize:" in (task / "status").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False

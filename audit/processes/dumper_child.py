@@ -69,7 +69,7 @@ class DumperChild:
         self._bytecode = recipe.bytecode
         """The one place where what it leaves would stay, as long as the virtualenv does."""
         self._folders = (folder, recipe.bytecode)
-        self._before = weighing.of_folders(*self._folders)
+        self._before = _weighed(folder, recipe.bytecode)
         self._output = tempfile.TemporaryFile(dir=folder.parent, buffering=0)  # noqa: SIM115
         fcntl.fcntl(self._output, fcntl.F_SETFL, os.O_APPEND)
         self._disk = os.fstat(self._output.fileno()).st_dev
@@ -153,8 +153,8 @@ class DumperChild:
     def _overflows(self) -> bool:
         if time.monotonic() < self._weighed + _WEIGH_SECONDS:
             return False
-        nameless = weighing.of_nameless(descendants.below(self._child.process.pid), self._disk)
         try:
+            nameless = weighing.of_nameless(descendants.below(self._child.process.pid), self._disk)
             written = weighing.of_folders(*self._folders) + nameless
         except folders.Unseen:
             return True
@@ -185,6 +185,18 @@ class DumperChild:
         size = os.fstat(self._output.fileno()).st_size
         printed = os.pread(self._output.fileno(), LONGEST_TAIL, max(0, size - LONGEST_TAIL))
         return readable(printed.decode("utf-8", errors="replace") + self._child.notes)
+
+
+def _weighed(folder: Path, bytecode: Path) -> Weight:
+    """What lies there. Where an earlier process of the release left bytecode that nobody can look into, all of it goes.
+
+    Else whatever the release does next would be told as what the machine refused.
+    """
+    try:
+        return weighing.of_folders(folder, bytecode)
+    except folders.Unseen:
+        folders.emptied(bytecode)
+        return weighing.of_folders(folder, bytecode)
 
 
 def _last_line(tail: str) -> str:
