@@ -7,7 +7,9 @@ import json
 import socket
 import sys
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ from audit.asked.releases import ReleaseRequest
 from audit.confining import confinement, protections, weighing
 from audit.confining.weighing import Weight
 from audit.failures import Failure, Status
-from audit.installing import locks, source_builds, uv_turns, uv_variables, venvs
+from audit.installing import locks, source_builds, source_cache, uv, uv_turns, uv_variables, venvs
 from audit.installing.locks import Release
 from audit.installing.uv import Answer
 from audit.installing.venvs import Recipe
@@ -160,6 +162,20 @@ def sources(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) ->
     return tmp_path / "sources"
 
 
+@pytest.fixture
+def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is built, as often as it is."""
+    done: list[str] = []
+    build = uv_turns.build
+
+    def noted(asked: Sequence[str], *more: Any) -> Answer:
+        done.extend(each for each in asked if "==" in each)
+        return build(asked, *more)
+
+    monkeypatch.setattr(uv_turns, "build", noted)
+    return done
+
+
 def test_uv_does_not_write_through_a_link_that_a_build_left(sources: Path, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
@@ -192,11 +208,12 @@ def test_a_build_does_not_choose_the_python_of_its_virtualenv(sources: Path, tmp
 
 
 @pytest.mark.parametrize("said", ["Failed to fetch a model: dns error", "No space left on device (os error 28)"])
-def test_a_build_does_not_pass_off_its_failure_as_the_machines(sources: Path, said: str) -> None:
+def test_a_build_does_not_pass_off_its_failure_as_the_machines(sources: Path, builds: list[str], said: str) -> None:
     write_sdist(sources, PLANTING.replace("PLANT", f"print({said!r}, flush=True); raise RuntimeError({said!r})"))
     found = locks.resolve(request("tinysource"))
     assert isinstance(found, Failure)
     assert (found.status, said in found.stderr_tail) == ("unresolved", True), found
+    assert builds in (["tinysource==1.0"], []), "it would fail in the same way once more"
 
 
 ASKED_FOR = "DATA${CLOUD_TOKEN}/x-1.0-py3-none-any.whl"
@@ -271,7 +288,7 @@ def test_a_build_may_say_much(sources: Path, said: str) -> None:
     ],
 )
 def test_a_build_that_writes_without_end_is_ended(
-    sources: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, plant: str
+    sources: Path, builds: list[str], monkeypatch: pytest.MonkeyPatch, limit: str, most: int, plant: str
 ) -> None:
     write_sdist(sources, PLANTING.replace("PLANT", f"{plant}; __import__('time').sleep(3600)"))
     if not is_on("builds"):
@@ -280,6 +297,42 @@ def test_a_build_that_writes_without_end_is_ended(
     found = locks.resolve(request("tinysource"))
     assert isinstance(found, Failure)
     assert (found.status, found.reason.startswith("it wrote more than")) == ("unresolved", True), found
+    assert builds == ["tinysource==1.0"], "it would do the same once more"
+    assert not source_cache.place().with_suffix(".lock").stat().st_size
+    assert list(source_cache.place().iterdir()) == [], "else what is left of builds adds up"
+
+
+def test_a_build_that_takes_too_long_is_done_once(
+    sources: Path, builds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_sdist(sources, PLANTING.replace("PLANT", "__import__('time').sleep(3600)"))
+    if not is_on("builds"):
+        return  # doctor says so
+    monkeypatch.setattr(uv, "TIMEOUT_SECONDS", 5)
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert (found.status, found.reason) == ("unresolved", "it was not done within 5 s and was ended")
+    assert builds == ["tinysource==1.0"]
+    assert list(source_cache.place().iterdir()) == []
+
+
+def test_what_an_ended_build_left_stays_as_long_as_others_build(own_cache: Path) -> None:
+    with source_cache.in_use():
+        with source_cache.in_use():
+            (source_cache.place() / "left").touch()
+            source_cache.give_up()
+        assert (source_cache.place() / "left").exists(), "somebody builds"
+    assert not (source_cache.place() / "left").exists()
+    with source_cache.in_use():
+        (source_cache.place() / "kept").touch()
+    assert (source_cache.place() / "kept").exists()
+
+
+def test_what_is_left_where_its_last_user_was_killed_goes_before_the_next_build(own_cache: Path) -> None:
+    (source_cache.place() / "left").touch()
+    source_cache.give_up()
+    with source_cache.in_use():
+        assert not (source_cache.place() / "left").exists()
 
 
 def test_a_build_that_hides_what_it_writes_is_ended_and_the_next_is_seen_again(
@@ -315,7 +368,10 @@ def test_a_build_that_finds_a_full_disk_is_not_at_fault_unless_it_has_filled_it(
 
 
 def test_a_launcher_that_fails_once_is_not_the_packages_fault(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object, **__: object) -> Answer:
+    turns: list[object] = []
+
+    def refused(*asked: object, **__: object) -> Answer:
+        turns.append(asked)
         return Answer(ok=False, output="", errors="out of order", exit_code=1, refused=Status.NO_SANDBOX)
 
     write_sdist(sources, PLANTING)
@@ -324,7 +380,12 @@ def test_a_launcher_that_fails_once_is_not_the_packages_fault(sources: Path, mon
     monkeypatch.setattr(uv_turns, "build", refused)
     found = locks.resolve(request("tinysource"))
     assert isinstance(found, Failure)
-    assert (found.status, found.reason) == ("no-sandbox", "out of order")
+    assert (found.status, found.reason, len(turns)) == ("no-sandbox", "out of order", 1)
+    turns.clear()
+    python = Path(sys.executable)
+    options = "install", "--python", str(python), "--target", str(sources)
+    answer = source_builds.install("pip", *options, "tinysource", source=[":all:"], python=python, writable=[sources])
+    assert (answer.refused, len(turns)) == ("no-sandbox", 1)
 
 
 def test_where_uv_cannot_be_confined_nothing_is_built(

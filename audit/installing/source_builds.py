@@ -20,7 +20,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from audit import folders
 from audit.confining import protections
-from audit.installing import uv, uv_turns
+from audit.installing import source_cache, uv, uv_turns
 from audit.installing.uv import Answer
 from audit.installing.uv_turns import was_denied
 
@@ -43,6 +43,9 @@ _MISSING = (
     re.compile(r"Failed to install requirements from[^\n]*\n *cause: Failed to download `([^`\n]+)`"),
 )
 _ALL_MISSING = re.compile(r"No solution found when resolving: (`[^\n]+`)")
+_FAILED = "The build backend returned an error"
+"""What uv says of a build that had what it asked for."""
+
 _RESOLVING = ["pip", "compile", "-", "--no-header", "--no-annotate"]
 _INSTALLING = ["pip", "install", "--no-deps", "--no-compile-bytecode"]
 _DECIDING = ("--constraints", "--exclude-newer", "--prerelease", "--only-binary", "--no-binary", "--python")
@@ -55,7 +58,7 @@ def resolve(*arguments: str, source: Sequence[str], python: Path | None = None, 
         return _advised(uv.call(*asked, given=given))
     if not protections.parts_builds():
         return _together(asked, given)
-    with tempfile.TemporaryDirectory() as name:
+    with source_cache.in_use(), tempfile.TemporaryDirectory() as name:
         settings = Path(name)
         known: dict[tuple[str, str], dict[str, object]] = {}
         for _ in range(MOST_TURNS):
@@ -68,7 +71,7 @@ def resolve(*arguments: str, source: Sequence[str], python: Path | None = None, 
             wanted = _TO_BUILD.search(fetched.errors)
             if wanted is None:  # not to build, but to ask the Python who it is, which is remembered
                 told = uv_turns.build([*_RESOLVING, *_deciding(asked, "--python")], "", python)
-                if told.refused:
+                if told.refused or told.overran:
                     return told
             elif wanted.groups() in known:
                 break
@@ -92,8 +95,9 @@ def install(*arguments: str, source: Sequence[str], python: Path, writable: Sequ
         return _advised(uv.call(*asked))
     if not protections.parts_builds():
         return _together(asked, "")
-    fetched = uv_turns.fetch(asked, "", writable=writable)
-    return _built(asked, python, writable) if was_denied(fetched) else fetched
+    with source_cache.in_use():
+        fetched = uv_turns.fetch(asked, "", writable=writable)
+        return _built(asked, python, writable) if was_denied(fetched) else fetched
 
 
 def _together(asked: Sequence[str], given: str) -> Answer:
@@ -109,13 +113,18 @@ def _built(asked: Sequence[str], python: Path | None, writable: Sequence[Path]) 
         built = uv_turns.build(asked, "", python, writable)
         missing = _missing(built) - looked_for
         patience -= not missing
-        if built.ok or patience < 0:
+        if _is_final(built) or patience < 0:
             break
         fetched = _fetch_more(asked, missing, writable)
         if not was_denied(fetched) and not (fetched.ok and missing):
             return fetched  # all of it is done, or cannot be had
         looked_for |= missing
     return built
+
+
+def _is_final(built: Answer) -> bool:
+    """Whether it is done, or would come to the same with all there is: what it lacks is not the reason."""
+    return built.ok or built.refused is not None or built.overran or _FAILED in built.own_words
 
 
 def _missing(built: Answer) -> set[str]:

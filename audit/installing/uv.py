@@ -59,6 +59,8 @@ class Answer:
 
     offline: bool = False
     """Whether it was to use no network: that it missed something then says nothing about the index."""
+    overran: bool = False
+    """Whether it was ended for taking too long or writing too much, as it would be once more."""
 
     def failure(self, subject: str, stage: str, status: Status, seconds: float) -> Failure:
         """The call as a failure of a release. What is not the packages' fault has a status of its own."""

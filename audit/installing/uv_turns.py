@@ -20,7 +20,7 @@ from audit.confining import confinement, weighing
 from audit.confining.confinement import LARGEST_BUILT_FILE_BYTES, LAUNCHER, Bounds
 from audit.confining.weighing import ANYTHING, MOST_FILES, Weight
 from audit.failures import NoSandbox, Status
-from audit.installing import uv, uv_variables
+from audit.installing import source_cache, uv, uv_variables
 from audit.installing.uv import Answer
 from audit.installing.uv_variables import redacted
 
@@ -69,9 +69,9 @@ def fetch(asked: Sequence[str], given: str, settings: Path | None = None, writab
     """
     execute = [f"execute={path}" for path in (uv.executable(), *_loaders())]
     with tempfile.TemporaryDirectory() as own:
-        write = [f"write={path}" for path in (own, _cache(), *writable)]
+        write = [f"write={path}" for path in (own, source_cache.place(), *writable)]
         command = [sys.executable, "-I", "-S", str(LAUNCHER), *execute, *write, "--"]
-        variables = {"UV_CACHE_DIR": str(_cache()), "TMPDIR": own, "UV_NO_BUILD_ISOLATION": "1"}
+        variables = {"UV_CACHE_DIR": str(source_cache.place()), "TMPDIR": own, "UV_NO_BUILD_ISOLATION": "1"}
         answer = uv.call(*asked, given=given, before=command, variables=variables, folder=settings)
         return replace(answer, refused=Status.NO_SANDBOX if answer.errors.startswith(_REFUSED) else None)
 
@@ -87,7 +87,7 @@ def build(asked: Sequence[str], given: str, python: Path | None, writable: Seque
     with folders.working_folder() as folder:
         bounds = Bounds(
             folder=folder,
-            writable=(_cache(), *writable),
+            writable=(source_cache.place(), *writable),
             needed=(uv.executable(), *interpreter, *_local_sources(), *_files(asked)),
             cpu_seconds=uv.TIMEOUT_SECONDS * (os.cpu_count() or 1),
             largest_file=LARGEST_BUILT_FILE_BYTES,
@@ -107,6 +107,8 @@ def _run(command: Sequence[str], bounds: Bounds, given: str) -> Answer:
             trouble = _await(child.process, written)
         finally:
             child.end()
+        if trouble:
+            source_cache.give_up()
         told = f"{_both_ends(errors)}{child.notes}\n{trouble}".rstrip("\n") + "\n"
         answered = os.pread(output.fileno(), LONGEST_ANSWER, 0).decode("utf-8", errors="replace")
         code = child.process.returncode
@@ -114,7 +116,9 @@ def _run(command: Sequence[str], bounds: Bounds, given: str) -> Answer:
         refused = None if child.launched else Status.NO_SANDBOX
         if not ok and child.launched and written.lacks_room:
             refused = Status.DISK_FULL
-    return Answer(ok=ok, output=answered, errors=told, exit_code=code, refused=refused, offline=True)
+    return Answer(
+        ok=ok, output=answered, errors=told, exit_code=code, refused=refused, offline=True, overran=bool(trouble)
+    )
 
 
 class _Written:
@@ -186,18 +190,11 @@ def _both_ends(printed: IO[bytes]) -> str:
     return between.join(parts).decode("utf-8", errors="replace")
 
 
-def _cache() -> Path:
-    """Apart from that of wheels: what a build writes there must not reach a release that needs none."""
-    place = folders.cache() / "uv-source"
-    place.mkdir(parents=True, exist_ok=True)
-    return place
-
-
 def _variables() -> dict[str, str]:
     """What uv is told by variables, without credentials, and which compilers to use."""
     settings = {name: value for name, value in uv_variables.handed_on().items() if name.startswith("UV_")}
     own = {name: redacted(value) for name, value in settings.items() if not _SECRET.search(name)}
-    return {**toolchain(), **own, "UV_CACHE_DIR": str(_cache())}
+    return {**toolchain(), **own, "UV_CACHE_DIR": str(source_cache.place())}
 
 
 def toolchain() -> dict[str, str]:
