@@ -22,6 +22,9 @@ LEAST_ROOM_BYTES = 2**28
 LEAST_ROOM_FILES = 1000
 """The same in files: a release that compiles its modules writes some hundreds."""
 
+WEIGH_SECONDS = 1.0
+"""Between looks at how much was written. A disk takes a few GB in that time."""
+
 _BLOCK_BYTES = 512  # of st_blocks, whatever the blocks of the file system are
 
 

@@ -18,7 +18,7 @@ from typing import IO
 from audit import folders
 from audit.confining import confinement, weighing
 from audit.confining.confinement import LARGEST_BUILT_FILE_BYTES, LAUNCHER, Bounds
-from audit.confining.weighing import ANYTHING, MOST_FILES, Weight
+from audit.confining.weighing import ANYTHING, MOST_FILES, WEIGH_SECONDS, Weight
 from audit.failures import NoSandbox, Status
 from audit.installing import source_cache, uv, uv_variables
 from audit.installing.uv import Answer
@@ -38,9 +38,6 @@ LONGEST_ANSWER = 16 * 2**20
 
 LONGEST_ERRORS = 2**20
 """Bytes that are read of what uv says when it fails, with what it quotes of a build."""
-
-_WEIGH_SECONDS = 1.0
-"""Between looks at how much was written. A disk takes a few GB in that time."""
 
 _QUOTE = b"\n[stderr]\n"
 """How uv begins what it quotes. What follows a gap may be a quotation."""
@@ -174,7 +171,7 @@ def _await(process: subprocess.Popen[bytes], written: _Written) -> str:
     deadline = time.monotonic() + uv.TIMEOUT_SECONDS
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_WEIGH_SECONDS)
+            process.wait(WEIGH_SECONDS)
         trouble = written.too_much()
         if trouble or process.returncode is not None:
             return trouble
