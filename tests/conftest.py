@@ -267,3 +267,11 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setenv("RELEASE_AUDIT_CACHE", str(tmp_path / "cache"))
     yield tmp_path / "cache"
     folders.remove(tmp_path / "cache")
+
+
+@pytest.fixture
+def sources(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that uv takes packages from."""
+    (tmp_path / "sources").mkdir()
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "sources"))
+    return tmp_path / "sources"

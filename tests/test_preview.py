@@ -16,17 +16,9 @@ from audit.installing.venvs import Recipe
 from audit.verbs import preview
 from tests import wheels
 from tests.conftest import write_matrix
-from tests.test_source_builds import write_sdist
+from tests.source_distributions import write_sdist
 
 ENVIRONMENT = {"id": "CartPole-v1", "start": {"low": [-0.05] * 4, "high": [0.05] * 4}}
-
-
-@pytest.fixture
-def sources(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder that uv takes packages from."""
-    (tmp_path / "sources").mkdir()
-    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "sources"))
-    return tmp_path / "sources"
 
 
 def planned(folder: Path, row: dict[str, Any]) -> tuple[Release | Failure, list[preview.PlannedRelease]]:

@@ -1,0 +1,149 @@
+"""A build that fails, or does not end by itself: whose fault it is, how often it is done, and what is left of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit.confining import weighing
+from audit.confining.weighing import Weight
+from audit.failures import Failure, Status
+from audit.installing import locks, source_builds, source_cache, uv, uv_turns
+from audit.installing.uv import Answer
+from tests.source_distributions import PLANTING, is_on, request, write_sdist
+
+
+@pytest.fixture
+def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is built, as often as it is."""
+    done: list[str] = []
+    build = uv_turns.build
+
+    def noted(asked: Sequence[str], *more: Any) -> Answer:
+        done.extend(each for each in asked if "==" in each)
+        return build(asked, *more)
+
+    monkeypatch.setattr(uv_turns, "build", noted)
+    return done
+
+
+@pytest.mark.parametrize("said", ["Failed to fetch a model: dns error", "No space left on device (os error 28)"])
+def test_a_build_does_not_pass_off_its_failure_as_the_machines(sources: Path, builds: list[str], said: str) -> None:
+    write_sdist(sources, PLANTING.replace("PLANT", f"print({said!r}, flush=True); raise RuntimeError({said!r})"))
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert (found.status, said in found.stderr_tail) == ("unresolved", True), found
+    assert builds in (["tinysource==1.0"], []), "it would fail in the same way once more"
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "plant"),
+    [
+        ("LARGEST_BUILD_BYTES", 2**24, "open(os.path.join(folder, 'filler'), 'wb').write(b'x' * 2**26)"),
+        ("MOST_FILES", 500, "[open(os.path.join(folder, str(number)), 'w').close() for number in range(2000)]"),
+        ("LARGEST_BUILD_BYTES", 2**24, "open(os.environ['HOME'] + '/filler', 'wb').write(b'x' * 2**26)"),
+    ],
+)
+def test_a_build_that_writes_without_end_is_ended(
+    sources: Path, builds: list[str], monkeypatch: pytest.MonkeyPatch, limit: str, most: int, plant: str
+) -> None:
+    write_sdist(sources, PLANTING.replace("PLANT", f"{plant}; __import__('time').sleep(3600)"))
+    if not is_on("builds"):
+        return  # doctor says so
+    monkeypatch.setattr(uv_turns, limit, most)
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert (found.status, found.reason.startswith("it wrote more than")) == ("unresolved", True), found
+    assert builds == ["tinysource==1.0"], "it would do the same once more"
+    assert not source_cache.place().with_suffix(".lock").stat().st_size
+    assert list(source_cache.place().iterdir()) == [], "else what is left of builds adds up"
+
+
+def test_a_build_that_takes_too_long_is_done_once(
+    sources: Path, builds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_sdist(sources, PLANTING.replace("PLANT", "__import__('time').sleep(3600)"))
+    if not is_on("builds"):
+        return  # doctor says so
+    monkeypatch.setattr(uv, "TIMEOUT_SECONDS", 5)
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert (found.status, found.reason) == ("unresolved", "it was not done within 5 s and was ended")
+    assert builds == ["tinysource==1.0"]
+    assert list(source_cache.place().iterdir()) == []
+
+
+def test_what_an_ended_build_left_stays_as_long_as_others_build(own_cache: Path) -> None:
+    with source_cache.in_use():
+        with source_cache.in_use():
+            (source_cache.place() / "left").touch()
+            source_cache.give_up()
+        assert (source_cache.place() / "left").exists(), "somebody builds"
+    assert not (source_cache.place() / "left").exists()
+    with source_cache.in_use():
+        (source_cache.place() / "kept").touch()
+    assert (source_cache.place() / "kept").exists()
+
+
+def test_what_is_left_where_its_last_user_was_killed_goes_before_the_next_build(own_cache: Path) -> None:
+    (source_cache.place() / "left").touch()
+    source_cache.give_up()
+    with source_cache.in_use():
+        assert not (source_cache.place() / "left").exists()
+
+
+def test_a_build_that_hides_what_it_writes_is_ended_and_the_next_is_seen_again(
+    sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dig = "os.chdir(folder)\n    for _ in range(30): os.mkdir('d' * 250); os.chdir('d' * 250)\n    "
+    write_sdist(sources, PLANTING.replace("PLANT", f"{dig}__import__('time').sleep(3600)"))
+    if not is_on("builds"):
+        return  # doctor says so
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert (found.status, found.reason) == ("unresolved", "it wrote where nobody can look, and was ended")
+    filling = "open(folder + '/filler', 'wb').write(b'x' * 2**26); __import__('time').sleep(3600)"
+    write_sdist(sources, PLANTING.replace("PLANT", filling))
+    monkeypatch.setattr(uv_turns, "LARGEST_BUILD_BYTES", 2**24)
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert found.reason.startswith("it wrote more than"), found
+
+
+@pytest.mark.parametrize(("written", "status"), [(0, "disk-full"), (2**24, "unresolved")])
+def test_a_build_that_finds_a_full_disk_is_not_at_fault_unless_it_has_filled_it(
+    sources: Path, monkeypatch: pytest.MonkeyPatch, written: int, status: str
+) -> None:
+    filling = f"open(os.environ['HOME'] + '/filler', 'wb').write(b'x' * {written})"
+    write_sdist(sources, PLANTING.replace("PLANT", f"{filling}; raise OSError(28, 'No space left on device')"))
+    if not is_on("builds"):
+        return  # doctor says so
+    monkeypatch.setattr(Weight, "left_at", lambda _: Weight(size=weighing.LEAST_ROOM_BYTES - 2**22, files=10**6))
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert found.status == status, found
+
+
+def test_a_launcher_that_fails_once_is_not_the_packages_fault(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[object] = []
+
+    def refused(*asked: object, **__: object) -> Answer:
+        turns.append(asked)
+        return Answer(ok=False, output="", errors="out of order", exit_code=1, refused=Status.NO_SANDBOX)
+
+    write_sdist(sources, PLANTING)
+    if not is_on("builds"):
+        return  # doctor says so
+    monkeypatch.setattr(uv_turns, "build", refused)
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert (found.status, found.reason, len(turns)) == ("no-sandbox", "out of order", 1)
+    turns.clear()
+    python = Path(sys.executable)
+    options = "install", "--python", str(python), "--target", str(sources)
+    answer = source_builds.install("pip", *options, "tinysource", source=[":all:"], python=python, writable=[sources])
+    assert (answer.refused, len(turns)) == ("no-sandbox", 1)
