@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from audit.confining import weighing
+from audit.confining import protections, weighing
 from audit.confining.weighing import Weight
 from audit.failures import Failure, Status
-from audit.installing import locks, source_builds, source_cache, uv, uv_turns
+from audit.installing import interpreters, locks, source_builds, source_cache, uv, uv_turns
 from audit.installing.uv import Answer
 from tests.source_distributions import PLANTING, is_on, request, write_sdist
 
@@ -75,6 +75,19 @@ def test_a_build_that_takes_too_long_is_done_once(
     assert (found.status, found.reason) == ("unresolved", "it was not done within 5 s and was ended")
     assert builds == ["tinysource==1.0"]
     assert list(source_cache.place().iterdir()) == []
+
+
+def test_a_build_that_takes_too_long_is_told_where_it_is_not_apart_from_fetching(
+    sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_sdist(sources, PLANTING.replace("PLANT", "__import__('time').sleep(60)"))
+    interpreters.find("3.11")  # which asks uv too
+    monkeypatch.setattr(protections, "parts_builds", lambda: False)
+    monkeypatch.setattr(uv, "TIMEOUT_SECONDS", 3)
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    told = "it was ended by this program, as it was not done within 3 s"
+    assert (found.status, found.reason) == ("unresolved", told)
 
 
 def test_what_an_ended_build_left_stays_as_long_as_others_build(own_cache: Path) -> None:

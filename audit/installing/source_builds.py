@@ -102,7 +102,10 @@ def install(*arguments: str, source: Sequence[str], python: Path, writable: Sequ
 
 def _together(asked: Sequence[str], given: str) -> Answer:
     """Fetch and build in one call, where the system cannot part the two; whatever ends it may be a build."""
-    return replace(uv.call(*asked, given=given, variables=uv_turns.toolchain()), ended_by="")
+    answer = uv.call(*asked, given=given, variables=uv_turns.toolchain())
+    if not answer.ended_by:
+        return answer
+    return replace(answer, errors=f"error: it was ended by {answer.ended_by}\n{answer.errors}", ended_by="")
 
 
 def _built(asked: Sequence[str], python: Path | None, writable: Sequence[Path]) -> Answer:

@@ -172,7 +172,7 @@ def call(
     code = child.returncode
     ended_by = signal_name(-code) if code < 0 else ""
     if took_too_long:
-        ended_by = f"this program after {TIMEOUT_SECONDS} s"
+        ended_by = f"this program, as it was not done within {TIMEOUT_SECONDS} s"
     secrets = uv_variables.secrets(environment)
     return Answer(ok=code == 0, output=output, errors=errors, exit_code=code, secrets=secrets, ended_by=ended_by)
 
