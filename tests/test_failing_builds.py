@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from audit.confining import protections, weighing
+from audit.confining.confinement import Bounds
 from audit.confining.weighing import Weight
 from audit.failures import Failure, Status
 from audit.installing import interpreters, locks, source_builds, source_cache, uv, uv_turns
 from audit.installing.uv import Answer
+from tests.small_disks import small_disk
 from tests.source_distributions import PLANTING, is_on, request, write_sdist
 
 
@@ -139,6 +141,23 @@ def test_a_build_that_finds_a_full_disk_is_not_at_fault_unless_it_has_filled_it(
     found = locks.resolve(request("tinysource"))
     assert isinstance(found, Failure)
     assert found.status == status, found
+
+
+@pytest.mark.parametrize("at_fault", [False, True])
+def test_a_build_is_not_at_fault_for_a_disk_because_it_wrote_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, at_fault: bool
+) -> None:
+    monkeypatch.setattr(weighing, "LEAST_ROOM_BYTES", 2**23)
+    roomy = tmp_path / "roomy"
+    roomy.mkdir()
+    with small_disk(tmp_path / "small", str(2**23 + 2**21)):
+        bounds = Bounds(folder=tmp_path / "small", writable=(roomy,), cpu_seconds=1)
+        if not at_fault:
+            (bounds.folder / "of others").write_bytes(b"x" * 2**22)
+        written = uv_turns._Written(bounds, ())
+        ((bounds.folder if at_fault else roomy) / "filler").write_bytes(b"x" * 2**22)
+        assert Weight.left_at(bounds.folder).is_no_room
+        assert written.lacks_room == (not at_fault)
 
 
 def test_a_launcher_that_fails_once_is_not_the_packages_fault(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -122,15 +123,17 @@ class _Written:
     """What builds write while one of them is watched, there and on standard output and error."""
 
     def __init__(self, bounds: Bounds, printed: Sequence[IO[bytes]]) -> None:
-        self._places = (bounds.folder, *bounds.writable)
+        self._disks: dict[int, list[Path]] = {}
+        for place in (bounds.folder, *bounds.writable):
+            self._disks.setdefault(place.stat().st_dev, []).append(place)
         self._printed = printed
-        self._before = _weighed(self._places)
+        self._before = {disk: _weighed(places) for disk, places in self._disks.items()}
 
     def too_much(self) -> str:
         """The sentence that says so."""
-        most = self._before + Weight(size=LARGEST_BUILD_BYTES, files=MOST_FILES)
+        most = sum(self._before.values(), start=Weight(size=LARGEST_BUILD_BYTES, files=MOST_FILES))
         try:
-            now = weighing.of_folders(*self._places, most=most)
+            now = weighing.of_folders(*chain(*self._disks.values()), most=most)
         except folders.Unseen:
             return "error: it wrote where nobody can look, and was ended"
         printed = sum(os.fstat(each.fileno()).st_size for each in self._printed)
@@ -141,15 +144,19 @@ class _Written:
 
     @property
     def lacks_room(self) -> bool:
-        """Whether a disk has no room left, and would have none without what was written."""
-        left = [Weight.left_at(place) for place in self._places]
-        if not any(each.is_no_room for each in left):
+        """Whether a disk has no room left, and would have none without what was written to it."""
+        return any(map(self._is_full, self._disks))
+
+    def _is_full(self, disk: int) -> bool:
+        places = self._disks[disk]
+        left = Weight.left_at(places[0])
+        if not left.is_no_room:
             return False
         try:
-            written = weighing.of_folders(*self._places, most=ANYTHING).since(self._before)
+            written = weighing.of_folders(*places, most=ANYTHING).since(self._before[disk])
         except folders.Unseen:
             return False
-        return any((each + written).is_no_room for each in left)
+        return (left + written).is_no_room
 
 
 def _weighed(places: Sequence[Path]) -> Weight:
