@@ -243,6 +243,9 @@ def test_nothing_of_a_wheel_runs_while_it_is_installed(
         ("https://user:it's@host:8080/a@b", "https://host:8080/a@b"),
         ("one=https://a:b@one,two=https://c:d@two/x", "one=https://one,two=https://two/x"),
         ('url = "https://t0ken@host/files"', 'url = "https://host/files"'),
+        ('http-proxy = "me:it\'s@host:3128"', 'http-proxy = "host:3128"'),
+        ("uv = {\"https-proxy\"='s3cret@host'}", "uv = {\"https-proxy\"='host'}"),
+        ('dependencies = ["x@https://host/x.whl"]', 'dependencies = ["x@https://host/x.whl"]'),
         ("https://host/files", "https://host/files"),
     ],
 )

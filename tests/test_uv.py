@@ -269,6 +269,20 @@ def test_what_is_hidden_of_a_text() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AZURE_STORAGE_CONNECTION_STRING", "AccountName=me;AccountKey=s3cret=="),
+        ("https_proxy", "me:s3cret@host:3128"),
+        ("HTTP_PROXY", "s3cret@host:3128"),
+        ("ALL_PROXY", "socks5://me:s3cret@host:1080"),
+    ],
+)
+def test_what_gives_access_is_hidden_whatever_it_is_called(name: str, value: str) -> None:
+    shown = uv_variables.without(uv_variables.secrets({name: value}), f"x @ http://127.0.0.1:9/{value}/x.whl")
+    assert ("***" in shown, "s3cret" in shown) == (True, False)
+
+
+@pytest.mark.parametrize(
     "cause",
     [
         "Failed to download distribution due to network timeout. Try increasing UV_HTTP_TIMEOUT",

@@ -24,8 +24,9 @@ _NOT_FOR_THIS = re.compile(r"UV_PYTHON|UV_COMPILE_BYTECODE|UV_PUBLISH_.*|UV_GITH
 _STORES = {"UV_S3_ENDPOINT_URL": "AWS_", "UV_GCS_ENDPOINT_URL": "GOOGLE_", "UV_AZURE_ENDPOINT_URL": "AZURE_"}
 """Indexes for which uv signs its requests, and how the variables begin that it signs them with."""
 
-_CREDENTIAL = re.compile(r"PASSWORD|USERNAME|TOKEN|SECRET|KEY$|KEY_ID$")
+_CREDENTIAL = re.compile(r"PASSWORD|USERNAME|TOKEN|SECRET|KEY$|KEY_ID$|CONNECTION_STRING$")
 _USER_INFO = re.compile(r"(?<=://)[^/\s\"]*@")  # up to the last @: a password may hold one, and an apostrophe
+_OF_PROXY = re.compile(r"(?<=-proxy)([\"']?\s*=\s*[\"'])[^/\s\"]*@")  # in settings: its address needs no scheme
 
 SHORTEST_SECRET = 4
 """Characters. A shorter one protects nothing, and would be found in half of the words that uv says."""
@@ -43,7 +44,7 @@ def _is_read(name: str) -> bool:
 
 def redacted(text: str) -> str:
     """A text without the user and password of an address."""
-    return _USER_INFO.sub("", text)
+    return _USER_INFO.sub("", _OF_PROXY.sub(r"\1", text))
 
 
 def secrets(variables: Mapping[str, str]) -> tuple[str, ...]:
@@ -59,7 +60,8 @@ def without(secrets: Sequence[str], text: str) -> str:
 def _secrets(variables: Mapping[str, str]) -> Iterator[str]:
     for name, value in variables.items():
         found = [value.strip()] if _CREDENTIAL.search(name) else []
-        for user in _USER_INFO.findall(value):
+        is_bare = name.lower().endswith("_proxy") and "://" not in value  # its address needs no scheme
+        for user in _USER_INFO.findall(f"://{value}" if is_bare else value):
             found += [user[:-1], *user[:-1].split(":", 1)]
         yield from (each for each in found if len(each) >= SHORTEST_SECRET)
 
