@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from audit.asked.release_rows import GeneratedRow
 from audit.confining import protections, weighing
 from audit.confining.confinement import Bounds
 from audit.confining.weighing import Weight
 from audit.failures import Failure, Status
-from audit.installing import interpreters, locks, source_builds, source_cache, uv, uv_turns
+from audit.installing import index, interpreters, locks, source_builds, source_cache, uv, uv_turns
 from audit.installing.uv import Answer
 from tests.small_disks import small_disk
 from tests.source_distributions import PLANTING, is_on, request, write_sdist
@@ -179,3 +180,16 @@ def test_a_launcher_that_fails_once_is_not_the_packages_fault(sources: Path, mon
     options = "install", "--python", str(python), "--target", str(sources)
     answer = source_builds.install("pip", *options, "tinysource", source=[":all:"], python=python, writable=[sources])
     assert (answer.refused, len(turns)) == ("no-sandbox", 1)
+
+
+@pytest.mark.parametrize("source", [True, ["tinysource"]])
+def test_a_source_that_does_not_build_is_listed_beside_the_others(
+    sources: Path, builds: list[str], source: bool | list[str]
+) -> None:
+    """Else one bad version would end the audit of all: as a release it fails by itself."""
+    write_sdist(sources, PLANTING.replace("PLANT", "raise RuntimeError"))
+    (sources / "tinysource-2.0.tar.gz").write_bytes(b"not even an archive")
+    row = GeneratedRow.model_validate({"package": "tinysource", "versions": ">=1", "source": source})
+    assert index.versions(row, "3.11", None) == ("1.0", "2.0")
+    assert index.unknown(row, "3.11", None, ["1.0"]).versions == ("2.0",)
+    assert builds == []
