@@ -130,6 +130,16 @@ def test_a_build_that_hides_what_it_writes_is_ended_and_the_next_is_seen_again(
     assert found.reason.startswith("it wrote more than"), found
 
 
+def test_folders_too_deep_to_be_removed_at_once_are_the_packages_fault(sources: Path) -> None:
+    dig = "os.chdir(asked[asked.index('--target') + 1])\n    for _ in range(3000): os.mkdir('d'); os.chdir('d')\n    "
+    write_sdist(sources, PLANTING.replace("PLANT", f"{dig}raise RuntimeError"))
+    if not is_on("builds"):
+        return  # doctor says so
+    found = locks.resolve(request("tinysource"))
+    assert isinstance(found, Failure)
+    assert found.status == "unresolved"
+
+
 @pytest.mark.parametrize(("written", "status"), [(0, "disk-full"), (2**24, "unresolved")])
 def test_a_build_that_finds_a_full_disk_is_not_at_fault_unless_it_has_filled_it(
     sources: Path, monkeypatch: pytest.MonkeyPatch, written: int, status: str

@@ -12,6 +12,7 @@ import json
 import re
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -145,18 +146,28 @@ def _fetch_more(asked: Sequence[str], missing: Collection[str], writable: Sequen
     answer = uv_turns.fetch([*_RESOLVING, *_deciding(asked, *_DECIDING)], "\n".join(sorted(missing)) + "\n")
     if not answer.ok:
         return answer
-    with tempfile.TemporaryDirectory() as folder:  # their metadata do not suffice: they are to be installed
+    with _target() as target:  # their metadata do not suffice: they are to be installed
         where = _deciding(asked, "--python", "--only-binary", "--no-binary")
         pinned = filter(_is_requirement, answer.output.splitlines())
-        return uv_turns.fetch([*_INSTALLING, "--target", folder, *pinned, *where], "", writable=[Path(folder)])
+        return uv_turns.fetch([*_INSTALLING, "--target", str(target), *pinned, *where], "", writable=[target])
+
+
+@contextmanager
+def _target() -> Iterator[Path]:
+    """A folder to install into for the moment; what a package puts there may be too deep for Python to remove."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "target"
+        target.mkdir()
+        try:
+            yield target
+        finally:
+            folders.remove(target)
 
 
 def _metadata(asked: Sequence[str], pinned: str, python: Path | None) -> tuple[Answer, dict[str, object]]:
     """Build one distribution, and read what it requires."""
     options = [name for name in _DECIDING if name != "--constraints"]
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "target"
-        target.mkdir()
+    with _target() as target:
         install = [*_INSTALLING, "--target", str(target), pinned, *_deciding(asked, *options)]
         built = _built(install, python, [target])
         if not built.ok:
