@@ -28,8 +28,6 @@ _PERHAPS_THE_DISKS = (Status.CRASHED, Status.RAISED, Status.DAMAGED)
 """What a release comes to that finds no room for what it writes."""
 
 _POLL_SECONDS = 0.02
-_WEIGH_SECONDS = 1.0
-"""Between looks at how much it has written. A disk takes a few GB in that time."""
 
 # Numerical libraries run on one thread: their reductions would otherwise depend on the machine's core count.
 _ONE_THREAD = dict.fromkeys(
@@ -151,7 +149,7 @@ class DumperChild:
         self._output.close()
 
     def _overflows(self) -> bool:
-        if time.monotonic() < self._weighed + _WEIGH_SECONDS:
+        if time.monotonic() < self._weighed + weighing.WEIGH_SECONDS:
             return False
         try:
             nameless = weighing.of_nameless(descendants.below(self._child.process.pid), self._disk)
