@@ -85,11 +85,12 @@ def _ask(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
             key, result = named[outcome.identifier].key, outcome.result
             if isinstance(result, Failure) and result.status is not Status.RAISED:
                 failed[key] = result
+                tools.store.attempts.count({key: result}, [], tools.timeout)
                 done(f"{outcome.identifier}: {result.status}")
                 continue
             tools.store.explanations.put_examination(key, _answered(result))
+            tools.store.attempts.count({}, [key], tools.timeout)
             done(outcome.identifier)
-    tools.store.attempts.count(failed, {each.key for each in questions} - failed.keys(), tools.timeout)
     return failed
 
 
