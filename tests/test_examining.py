@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pytest
 
 from audit.cluster.jobs import Job, Outcome
-from audit.explanations import examining
+from audit.explanations import examining, explaining
 from audit.explanations.examining import ANATOMY, Question
+from audit.explanations.explaining import ChangedPair
 from audit.failures import Failure, Status
 from audit.processes.answers import CellAnswer
 from audit.storage.store import Store
@@ -18,6 +20,8 @@ from audit.storage.stored_attempts import MOST_RUNS
 from audit.tools import Tools
 from tests.planned_cells import came_to, planned
 from tests.test_asking import Silent
+
+_NO_CONSTANTS = CellAnswer(status=Status.OK, reason="", meta={"names": {}, "texts": {}})
 
 
 @dataclass
@@ -35,7 +39,7 @@ class Examined(Silent):
             self.asked.append(job.release)
             status = self.says[job.release]
             failure = Failure(subject=f"{job.release}/{cell.label}", stage=cell.task, status=status, reason="so it is")
-            outcome: Any = came_to(job, cell, CellAnswer(status=status, reason="") if status == "ok" else failure)
+            outcome: Any = came_to(job, cell, _NO_CONSTANTS if status == "ok" else failure)
             yield outcome
 
 
@@ -76,3 +80,36 @@ def test_an_answer_makes_up_for_earlier_failures_also_where_the_audit_is_interru
     with pytest.raises(KeyboardInterrupt):
         examining.examine(questions("a", "c"), tools_for(store, Examined({"a": Status.RAISED})))
     assert store.query("SELECT count(*) FROM internal.attempts").rows == ((0,),)
+
+
+def test_what_a_release_raises_is_an_answer_unless_it_is_to_be_asked_again(store: Store) -> None:
+    says = {"a": Status.RAISED, "b": Status.OK}
+    assert examine(store, says) == (["a", "b"], {})
+    assert examine(store, says) == ([], {})
+    assert examine(store, says, again=True) == (["a"], {})
+
+
+def test_a_pair_is_explained_again_where_a_release_raised_and_is_to_be_asked_again(store: Store) -> None:
+    nothing = np.empty((0, 0))
+    pair = ChangedPair(
+        older=planned("a"),
+        newer=planned("b"),
+        older_behaviour="x",
+        newer_behaviour="y",
+        states=nothing,
+        actions=nothing,
+    )
+
+    def explained(says: dict[str, Status], *, again: bool = False) -> tuple[list[str], list[str]]:
+        shown: list[str] = []
+        runner = Examined(says)
+        explaining.explain([pair], tools_for(store, runner, again=again), lambda each: shown.append(each.record.reason))
+        return runner.asked, shown
+
+    raises, answers = {"a": Status.RAISED, "b": Status.OK}, {"a": Status.OK, "b": Status.OK}
+    asked, (reason,) = explained(raises)
+    assert (asked, "a/E (anatomy): raised: so it is" in reason) == (["a", "b"], True)
+    assert explained(answers) == ([], [])
+    asked, (reason,) = explained(answers, again=True)
+    assert (asked, "raised" in reason) == (["a"], False)
+    assert explained(answers, again=True) == ([], []), "nothing is left that raised"

@@ -52,10 +52,10 @@ class Question:
 def examine(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
     """Ask what the store has no answer to, and keep the answers there; return by key why there is none.
 
-    What a release raises is an answer. One whose process dies or hangs is asked again by later runs, a few times.
+    What a release raises is an answer, unless the user wants it asked again. One whose process dies or hangs is asked
+    again by later runs, a few times.
     """
-    known = tools.store.explanations.is_examined
-    missing = [each for each in questions if not known(each.key)]
+    missing = [each for each in questions if not _is_known(each, tools)]
     failed = _given_up(missing, tools)
     missing = [each for each in missing if each.key not in failed]
     if not missing:
@@ -63,6 +63,11 @@ def examine(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
     unbuilt = building.build_for_workers([each.cell.release for each in missing], tools)
     failed |= {each.key: unbuilt[each.cell.release.id] for each in missing if each.cell.release.id in unbuilt}
     return failed | _ask([each for each in missing if each.key not in failed], tools)
+
+
+def _is_known(question: Question, tools: Tools) -> bool:
+    status = tools.store.explanations.examined(question.key)
+    return status is not None and not (tools.again and status is Status.RAISED)
 
 
 def _given_up(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
