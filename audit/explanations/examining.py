@@ -12,6 +12,7 @@ from audit.planning.plan import Cell
 from audit.processes.answers import CellAnswer
 from audit.processes.dumper_request import CellTask
 from audit.storage.records import Examination
+from audit.storage.stored_attempts import Attempted
 from audit.tools import Tools
 
 ANATOMY, STAGES = "anatomy", "stages"
@@ -73,12 +74,8 @@ def _is_known(question: Question, tools: Tools) -> bool:
 def _given_up(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
     if tools.again:
         return {}
-    found = tools.store.attempts.given_up([each.key for each in questions], tools.timeout)
-    return {
-        each.key: replace(found[each.key], subject=each.identifier, stage=each.task)
-        for each in questions
-        if each.key in found
-    }
+    asked = [Attempted(key=each.key, subject=each.identifier, stage=each.task) for each in questions]
+    return {each.key: failure for each, failure in tools.store.attempts.given_up(asked, tools.timeout).items()}
 
 
 def _ask(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:

@@ -6,7 +6,7 @@ These questions are asked here and not by the workers: they are short, and what 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -17,6 +17,7 @@ from audit.processes import dumper_process
 from audit.processes.answers import CellAnswer
 from audit.processes.dumper_process import CellOutcome, DumpJob
 from audit.processes.dumper_request import CellTask
+from audit.storage.stored_attempts import Attempted
 from audit.tools import Tools, at_once
 
 AT_ONCE = 2
@@ -131,9 +132,8 @@ def _given_up(question: Question[Told], tools: Tools, cell: Cell) -> Failure | N
     """The failure of a release that failed too often to be asked once more."""
     if tools.again:
         return None
-    key = question.key(cell)
-    found = tools.store.attempts.given_up([key], tools.timeout).get(key)
-    return replace(found, subject=cell.identifier, stage=question.asked(cell).task) if found is not None else None
+    asked = Attempted(key=question.key(cell), subject=cell.identifier, stage=question.asked(cell).task)
+    return tools.store.attempts.given_up([asked], tools.timeout).get(asked)
 
 
 def _answers(searches: Mapping[str, _Search[Told]], unbuilt: Mapping[str, Failure]) -> Answers[Told]:
