@@ -15,6 +15,9 @@ import numpy as np
 
 from analysis.distance import Array, Floats, apart
 
+UNEXPLAINED = "unexplained"
+"""Of a growth that the twins do not account for, in the words of the store."""
+
 OFF_THE_STAIRCASE = 10.0
 """A curve has left the last-place staircase once it stays above this multiple of the floor.
 
@@ -106,7 +109,7 @@ class Certificate:
     @property
     def status(self) -> str:
         """In the words of the store."""
-        return "holds" if self.holds else "unexplained"
+        return "holds" if self.holds else UNEXPLAINED
 
     @property
     def steps_per_decade(self) -> float | None:

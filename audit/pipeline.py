@@ -147,15 +147,17 @@ def record(planned: Planned, tools: Tools) -> Recorded:
     recordings = plan.recordings(planned.cells, {title: each.stimulus for title, each in drawn.items()})
     baselines = controls.baselines(planned.cells, drawn)
     dumps = dumping.dump([*recordings, *controls.recordings(baselines, drawn)], layouts.unbuilt, tools)
-    undrawable = run_rows.undrawable(planned.cells, planned.stimuli)
+    own = frozenset(each.identifier for each in recordings)
     asked = (*layouts.failures, *planned.stimuli.failures)
-    failures = (*planned.releases.unresolved, *asked, *undrawable, *dumps.failures)
+    others = (*run_rows.undrawable(planned.cells, planned.stimuli), *dumps.failures)
+    # Who failed before another release told is recorded all the same: if there is no dump, it is not for that.
+    without = (*planned.releases.unresolved, *(each for each in asked if each.subject not in own), *others)
     return Recorded(
-        own=frozenset(each.identifier for each in recordings),
+        own=own,
         baselines=baselines,
         dumped=dumps.dumped,
-        rows=run_rows.cell_rows(planned.file.matrix, planned.releases.requests, dumps.dumped, failures),
-        failures=failures,
+        rows=run_rows.cell_rows(planned.file.matrix, planned.releases.requests, dumps.dumped, without),
+        failures=(*planned.releases.unresolved, *asked, *others),
     )
 
 

@@ -64,7 +64,7 @@ class Tools:
     timeout: float
     """Seconds that one cell may take."""
     again: bool = False
-    """Whether cells are tried that failed too often before, or whose release raised."""
+    """Whether releases are asked again what they failed at too often before, or what they raised at."""
 
 
 def at_once(

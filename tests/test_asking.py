@@ -82,8 +82,11 @@ class Releases:
                 return Failure(subject=cell.identifier, stage="probe", status=status, reason=known)
             return known
 
-        def keep(cell: Cell, answer: CellAnswer) -> None:
+        def keep(cell: Cell, answer: CellAnswer) -> Failure | None:
+            if answer.reason == "nonsense":
+                return Failure(subject=cell.identifier, stage="probe", status=Status.DAMAGED, reason=answer.reason)
             self.kept[cell.identifier] = answer.reason
+            return None
 
         return Question(
             stage="asking",
@@ -149,6 +152,20 @@ def test_one_that_fails_again_and_again_is_not_asked_for_ever(ask: Ask) -> None:
     ((failure,),) = found.failures.values()
     assert (failure.subject, failure.stage, failure.status) == ("a/E", "probe", "crashed")
     assert "is not tried again" in failure.reason
+    ask(again, cells, again=True)
+    assert again.asked == [["a/E"], ["b/E"]]
+
+
+def test_an_answer_that_cannot_be_one_counts_like_a_process_that_failed(ask: Ask) -> None:
+    cells = [planned("a"), planned("b")]
+    for _ in range(MOST_RUNS):
+        releases = Releases({"a/E": "nonsense", "b/E": "four"})
+        found = ask(releases, cells)
+        assert releases.asked[0] == ["a/E"]
+        assert [(each.subject, each.status) for each in found.failures["E"]] == [("a/E", "damaged")]
+    last, again = (Releases({"a/E": "nonsense", "b/E": "four"}) for _ in range(2))
+    ask(last, cells)
+    assert last.asked == [["b/E"]]
     ask(again, cells, again=True)
     assert again.asked == [["a/E"], ["b/E"]]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis import growth
-from analysis.growth import Certificate, Growth
+from analysis.growth import UNEXPLAINED, Certificate, Growth
 from analysis.verdicts import Verdict
 from audit.asked.matrix import Matrix
 from audit.comparisons import comparing
@@ -28,8 +28,6 @@ from audit.storage.store import Store
 
 TWINS = 4
 """Twins of every trajectory."""
-
-UNEXPLAINED = "unexplained"
 
 _NO_TWIN = "there is no twin to hold it against"
 _OTHER_TWIN = "the twins have recordings of another shape than the release they are of"

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis import yardstick
+from analysis.growth import UNEXPLAINED
+from analysis.verdicts import Verdict
 from analysis.yardstick import THRESHOLD, Forced
 from audit.comparisons import comparing
 from audit.comparisons.comparing import Pair
@@ -39,7 +41,7 @@ OTHER_SHAPE = "with a fault planted, the release records another shape than with
 _FORCED_AGAIN = 64
 _TRAJECTORIES_AGAIN = 1
 
-_STANDS_OUT = frozenset({"changed", "unexplained"})
+_STANDS_OUT = frozenset({Verdict.CHANGED, UNEXPLAINED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from analysis.growth import UNEXPLAINED
 from audit.asked.matrix import Matrix
 from audit.comparisons import certifying, comparing, controls, parting
 from audit.comparisons.certifying import Amplified, Explained
@@ -51,7 +52,7 @@ def look(
     explained = _certified(amplified, twins, first, pairs, run, matrix, tools)
     parted = parting.wanted([each for each in explained if not each.holds], rows, of, drawn, store)
     second = _part(parted, run, matrix.outputs, tools)
-    unexplained = dict.fromkeys(store.comparisons.unexplained(run.reads), "unexplained")
+    unexplained = dict.fromkeys(store.comparisons.unexplained(run.reads), UNEXPLAINED)
     suspects = _again(rows, {**store.comparisons.verdicts(run.reads), **unexplained}, of, drawn)
     third = dumping.dump(_not_failed(suspects.values(), first.failures), {}, tools)
     dumped = {**third.dumped, **second.dumped, **first.dumped}

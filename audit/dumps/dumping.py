@@ -17,6 +17,7 @@ from audit.processes.dumper_process import CellOutcome
 from audit.stimuli.stimulus import Stimulus
 from audit.storage.records import DumpRecord, NewDump, StoredArray
 from audit.storage.store import Store
+from audit.storage.stored_attempts import Attempted
 from audit.tools import Tools
 
 BUILD = "build"
@@ -80,9 +81,8 @@ def _given_up(recordings: Sequence[Recording], tools: Tools) -> dict[str, Failur
     """Failures of recordings that failed too often to be tried once more, by identifier."""
     if tools.again or not recordings:
         return {}
-    keys = {each.identifier: each.key for each in recordings}
-    found = tools.store.attempts.given_up(keys.values(), tools.timeout)
-    return {name: replace(found[key], subject=name) for name, key in keys.items() if key in found}
+    asked = [Attempted(key=each.key, subject=each.identifier, stage="dump") for each in recordings]
+    return {each.subject: failure for each, failure in tools.store.attempts.given_up(asked, tools.timeout).items()}
 
 
 def _remembered_failures(dumped: Mapping[str, Dumped]) -> list[Failure]:

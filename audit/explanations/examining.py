@@ -12,6 +12,7 @@ from audit.planning.plan import Cell
 from audit.processes.answers import CellAnswer
 from audit.processes.dumper_request import CellTask
 from audit.storage.records import Examination
+from audit.storage.stored_attempts import Attempted
 from audit.tools import Tools
 
 ANATOMY, STAGES = "anatomy", "stages"
@@ -52,10 +53,10 @@ class Question:
 def examine(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
     """Ask what the store has no answer to, and keep the answers there; return by key why there is none.
 
-    What a release raises is an answer. One whose process dies or hangs is asked again by later runs, a few times.
+    What a release raises is an answer, unless the user wants it asked again. One whose process dies or hangs is asked
+    again by later runs, a few times.
     """
-    known = tools.store.explanations.is_examined
-    missing = [each for each in questions if not known(each.key)]
+    missing = [each for each in questions if not _is_known(each, tools)]
     failed = _given_up(missing, tools)
     missing = [each for each in missing if each.key not in failed]
     if not missing:
@@ -65,15 +66,16 @@ def examine(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
     return failed | _ask([each for each in missing if each.key not in failed], tools)
 
 
+def _is_known(question: Question, tools: Tools) -> bool:
+    status = tools.store.explanations.examined(question.key)
+    return status is not None and not (tools.again and status is Status.RAISED)
+
+
 def _given_up(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
     if tools.again:
         return {}
-    found = tools.store.attempts.given_up([each.key for each in questions], tools.timeout)
-    return {
-        each.key: replace(found[each.key], subject=each.identifier, stage=each.task)
-        for each in questions
-        if each.key in found
-    }
+    asked = [Attempted(key=each.key, subject=each.identifier, stage=each.task) for each in questions]
+    return {each.key: failure for each, failure in tools.store.attempts.given_up(asked, tools.timeout).items()}
 
 
 def _ask(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
@@ -85,11 +87,12 @@ def _ask(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
             key, result = named[outcome.identifier].key, outcome.result
             if isinstance(result, Failure) and result.status is not Status.RAISED:
                 failed[key] = result
+                tools.store.attempts.count({key: result}, [], tools.timeout)
                 done(f"{outcome.identifier}: {result.status}")
                 continue
             tools.store.explanations.put_examination(key, _answered(result))
+            tools.store.attempts.count({}, [key], tools.timeout)
             done(outcome.identifier)
-    tools.store.attempts.count(failed, {each.key for each in questions} - failed.keys(), tools.timeout)
     return failed
 
 

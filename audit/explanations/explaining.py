@@ -160,8 +160,7 @@ def explain(pairs: Sequence[ChangedPair], tools: Tools, show: Callable[[Explanat
     Each is shown before it is kept: who is interrupted in between has it shown again, and not forgotten. Returned is
     what the machine left unanswered. What the releases answered is read pair by pair, as all of it may be large.
     """
-    known = tools.store.explanations.explained()
-    missing = [each for each in pairs if known.get((each.older_behaviour, each.newer_behaviour)) != each.key]
+    missing = _missing(pairs, tools)
     asked = {question.key: question for each in missing for question in each.questions}
     failed = examining.examine(list(asked.values()), tools)
     for each in missing:
@@ -174,6 +173,17 @@ def explain(pairs: Sequence[ChangedPair], tools: Tools, show: Callable[[Explanat
         record = explanation.record if answered else replace(explanation.record, key=UNANSWERED)
         tools.store.explanations.put_explanation(record, explanation.constants, explanation.stages)
     return tuple(dict.fromkeys(each for each in failed.values() if each.is_infrastructure))
+
+
+def _missing(pairs: Sequence[ChangedPair], tools: Tools) -> list[ChangedPair]:
+    """Those that are not explained, and those of which a release is asked again what it raised at."""
+    known, examined = tools.store.explanations.explained(), tools.store.explanations.examined
+    return [
+        each
+        for each in pairs
+        if known.get(_behaviours(each)) != each.key
+        or (tools.again and any(examined(question.key) is Status.RAISED for question in each.questions))
+    ]
 
 
 def _interface(each: ChangedPair, store: Store) -> str:

@@ -6,7 +6,7 @@ These questions are asked here and not by the workers: they are short, and what 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -17,6 +17,7 @@ from audit.processes import dumper_process
 from audit.processes.answers import CellAnswer
 from audit.processes.dumper_process import CellOutcome, DumpJob
 from audit.processes.dumper_request import CellTask
+from audit.storage.stored_attempts import Attempted
 from audit.tools import Tools, at_once
 
 AT_ONCE = 2
@@ -35,7 +36,8 @@ class Question(Generic[Told]):
     stage: str
     asked: Callable[[Cell], CellTask]
     recall: Callable[[Cell], Told | Failure | None]
-    keep: Callable[[Cell, CellAnswer], None]
+    keep: Callable[[Cell, CellAnswer], Failure | None]
+    """Keeps an answer, or tells why it cannot be one: then it is counted like a process that failed."""
     key: Callable[[Cell], str]
     """What it is counted by that a process fails to answer."""
     together: bool
@@ -130,9 +132,8 @@ def _given_up(question: Question[Told], tools: Tools, cell: Cell) -> Failure | N
     """The failure of a release that failed too often to be asked once more."""
     if tools.again:
         return None
-    key = question.key(cell)
-    found = tools.store.attempts.given_up([key], tools.timeout).get(key)
-    return replace(found, subject=cell.identifier, stage=question.asked(cell).task) if found is not None else None
+    asked = Attempted(key=question.key(cell), subject=cell.identifier, stage=question.asked(cell).task)
+    return tools.store.attempts.given_up([asked], tools.timeout).get(asked)
 
 
 def _answers(searches: Mapping[str, _Search[Told]], unbuilt: Mapping[str, Failure]) -> Answers[Told]:
@@ -160,23 +161,24 @@ def _round(
     with tools.reporter.stage(question.stage, len(asked)) as done:
         for _, outcomes in at_once(_run, jobs, AT_ONCE):
             for outcome in outcomes:
-                cell, result = by_name[outcome.identifier], outcome.result
-                if isinstance(result, Failure):
-                    searches[cell.environment.title].fail(result)
-                    done(f"{cell.identifier}: {result.status}")
-                else:
-                    done(cell.identifier)
-                _remember(cell, result, question, tools)
+                cell = by_name[outcome.identifier]
+                failure = _remember(cell, outcome.result, question, tools)
+                if failure is not None:
+                    searches[cell.environment.title].fail(failure)
+                done(cell.identifier if failure is None else f"{cell.identifier}: {failure.status}")
 
 
-def _remember(cell: Cell, result: CellAnswer | Failure, question: Question[Told], tools: Tools) -> None:
-    """What a release says, or raises, is kept; what its process died of is counted."""
+def _remember(cell: Cell, result: CellAnswer | Failure, question: Question[Told], tools: Tools) -> Failure | None:
+    """What a release says, or raises, is kept; what its process died of is counted. Returned is what failed."""
     key, attempts = question.key(cell), tools.store.attempts
-    if isinstance(result, Failure) and result.status is not Status.RAISED:
-        attempts.count({key: result}, [], tools.timeout)
-        return
-    question.keep(cell, CellAnswer.of_failure(result) if isinstance(result, Failure) else result)
+    failure = result if isinstance(result, Failure) else question.keep(cell, result)
+    if failure is not None and failure.status is not Status.RAISED:
+        attempts.count({key: failure}, [], tools.timeout)
+        return failure
+    if failure is not None:
+        question.keep(cell, CellAnswer.of_failure(failure))
     attempts.count({}, [key], tools.timeout)
+    return failure
 
 
 def _run(job: DumpJob) -> list[CellOutcome]:

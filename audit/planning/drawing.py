@@ -143,17 +143,20 @@ def _question(sketches: Mapping[str, _Sketch], store: Store) -> Question[Bank]:
         known = store.bank(cell.bank_key(request.payload))
         if known is None or isinstance(known, Bank):
             return known
-        return Failure(subject=cell.identifier, stage="bank", status=known[0], reason=known[1])
+        if known[0] is Status.DAMAGED:  # from an earlier checkout, which kept what has to be counted
+            return None
+        return _no_bank(cell, *known)
 
-    def keep(cell: Cell, answer: CellAnswer) -> None:
+    def keep(cell: Cell, answer: CellAnswer) -> Failure | None:
         request = asked(cell)
         made: Bank | tuple[Status, str] = answer.status, answer.reason
         if answer.status is Status.OK:
             try:
                 made = banks.of_answer(answer, request, sketches[cell.environment.title].known.layout)
             except Undrawable as error:
-                made = Status.DAMAGED, str(error)
+                return _no_bank(cell, Status.DAMAGED, str(error))
         store.put_bank(cell.bank_key(request.payload), made)
+        return None
 
     return Question(
         stage="filling banks",
@@ -193,6 +196,10 @@ def _stimuli(
         drawn[title] = _drawn(sketch, banks.told.get(title), banks.by.get(title), seed)
     mishaps = tuple(each for failures in banks.failures.values() for each in failures)
     return Stimuli(drawn=drawn, undrawable=undrawable, failures=mishaps)
+
+
+def _no_bank(cell: Cell, status: Status, reason: str) -> Failure:
+    return Failure(subject=cell.identifier, stage="bank", status=status, reason=reason)
 
 
 def _undrawable(title: str, status: Status, reason: str) -> Failure:

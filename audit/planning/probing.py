@@ -72,8 +72,9 @@ def _question(store: Store) -> Question[Layout]:
             return Failure(subject=cell.identifier, stage="probe", status=known.status, reason=known.reason)
         return Layout.from_json(known.layout)
 
-    def keep(cell: Cell, answer: CellAnswer) -> None:
+    def keep(cell: Cell, answer: CellAnswer) -> Failure | None:
         store.put_probe(cell.probe_key, ProbeRecord.of(answer))
+        return None
 
     return Question(
         stage="probing",

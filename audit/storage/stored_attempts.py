@@ -1,52 +1,54 @@
-"""What the store keeps of cells whose process failed: a package that always hangs is not tried for ever.
+"""What the store keeps of processes that failed at a question: a package that always hangs is not asked for ever.
 
-What a release raises is remembered at once, as its dump. What its process died of may be the machine's hiccup, and is
-tried again by the next runs, a few times.
+The question may be a probe, a bank, a dump or an examination. What a release raises is remembered at once, as its
+answer. What its process died of may be the machine's hiccup, and is asked again by the next runs, a few times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from audit.failures import BREAKAGE, Failure, Status
 from audit.storage.database import Database
 
 MOST_RUNS = 3
-"""Runs in which a cell may fail, each with two processes, before later ones take it as it is. Machines have bad days;
-six processes on three of them did not all have one."""
+"""Runs in which a release may fail at a question, each with two processes, before later ones take it as it is. Machines
+have bad days; six processes on three of them did not all have one."""
 
 COUNTED = BREAKAGE - {Status.RAISED}
 """Statuses that are the package's doing, as far as can be known. What is the machine's fault is never counted."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempted:
+    """What is to be asked, and what its failure is called. Questions that are the same have one key."""
+
+    key: str
+    subject: str
+    stage: str
+
+
 class StoredAttempts:
-    """Failures of cells, by key."""
+    """Failures at questions, by the key under which their answers would be kept."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def given_up(self, keys: Iterable[str], timeout: float) -> dict[str, Failure]:
+    def given_up(self, asked: Iterable[Attempted], timeout: float) -> dict[Attempted, Failure]:
         """Those that failed often enough, with no less time than they would be given now."""
-        found = self._database.rows(
+        by_key: dict[str, list[Attempted]] = {}
+        for each in asked:
+            by_key.setdefault(each.key, []).append(each)
+        rows = self._database.rows(
             "SELECT cell_key, runs, status, reason, exit_code, signal, stderr_tail FROM internal.attempts"
             " WHERE cell_key IN (SELECT unnest(?::VARCHAR[])) AND runs >= ? AND (status <> 'timeout' OR timeout >= ?)",
-            [list(keys), MOST_RUNS, timeout],
+            [list(by_key), MOST_RUNS, timeout],
         )
-        return {
-            key: Failure(
-                subject="",
-                stage="dump",
-                status=Status(status),
-                reason=f"{reason}; so it did in {runs} runs, and is not tried again (--again tries it)",
-                exit_code=exit_code,
-                signal=number,
-                stderr_tail=tail,
-            )
-            for key, runs, status, reason, exit_code, number, tail in found
-        }
+        return {each: _given_up(each, *counted) for key, *counted in rows for each in by_key[key]}
 
     def count(self, failed: Mapping[str, Failure], succeeded: Collection[str], timeout: float) -> None:
-        """Count one more failure of each, and forget those of cells that have an answer now."""
+        """Count one more failure of each, and forget those of what has an answer now."""
         counted = {key: each for key, each in failed.items() if each.status in COUNTED}
         told = [*counted, *succeeded]
         known = dict(
@@ -66,3 +68,17 @@ class StoredAttempts:
                     each.stderr_tail,
                 )  # fmt: skip
                 self._database.replace("attempts", row)
+
+
+def _given_up(
+    asked: Attempted, runs: int, status: str, reason: str, exit_code: int | None, number: int | None, tail: str
+) -> Failure:
+    return Failure(
+        subject=asked.subject,
+        stage=asked.stage,
+        status=Status(status),
+        reason=f"{reason}; so it did in {runs} runs, and is not tried again (--again tries it)",
+        exit_code=exit_code,
+        signal=number,
+        stderr_tail=tail,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from analysis.growth import UNEXPLAINED
 from analysis.verdicts import Evidence, Judgement, Verdict
 from audit.storage.database import Database
 from audit.storage.records import CertificateRecord, SensitivityRecord
@@ -75,7 +76,7 @@ class StoredComparisons:
     def unexplained(self, reads: str) -> set[tuple[str, str]]:
         """The amplified pairs of behaviours whose growth no twin explains."""
         found = self._database.rows(
-            "SELECT first, second FROM internal.certificates WHERE reads = ? AND certificate = 'unexplained'", [reads]
+            "SELECT first, second FROM internal.certificates WHERE reads = ? AND certificate = ?", [reads, UNEXPLAINED]
         )
         return {(first, second) for first, second in found}
 

@@ -20,10 +20,11 @@ class StoredExplanations:
         self._database = database
         self._arrays = arrays
 
-    def is_examined(self, key: str) -> bool:
-        """Whether :meth:`examination` has an answer."""
-        found = self._database.rows("SELECT arrays FROM internal.examinations WHERE key = ?", [key])
-        return any(all(map(self._arrays.has, json.loads(arrays).values())) for (arrays,) in found)
+    def examined(self, key: str) -> Status | None:
+        """The status of what :meth:`examination` has, without its arrays; nothing where it has none."""
+        found = self._database.rows("SELECT status, arrays FROM internal.examinations WHERE key = ?", [key])
+        whole = (status for status, arrays in found if all(map(self._arrays.has, json.loads(arrays).values())))
+        return next(map(Status, whole), None)
 
     def examination(self, key: str) -> Examination | None:
         """What was answered under that key, if all of it is still there."""

@@ -53,7 +53,7 @@ class Wishes:
     timeout: float = CELL_SECONDS
     explain: bool = True
     again: bool = False
-    """Whether cells are tried that failed too often before."""
+    """Whether releases are asked again what they failed at too often before, or what they raised at."""
     waivers: Path | None = None
     """Accepted changes; nothing for those beside the matrix."""
     outputs: Outputs = field(default_factory=Outputs)
