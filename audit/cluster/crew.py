@@ -168,7 +168,13 @@ class Crew:
             self.ask(name, self.nodes[name].slots, is_further=True)
 
     def doubt(self, name: str) -> None:
-        """Ask the node anew: a worker was lost there. Further ones are not waited for, which would stand before it."""
+        """Ask the node anew: a worker was lost there. Further ones are not waited for, which would stand before it.
+
+        Nor is one used that had nothing to do: workers of a node are mostly lost together, of which nobody is told
+        before the next job is lost on one. Another is started in seconds.
+        """
+        for hand in self._idle.pop(name, []):
+            self.dismiss(hand)
         for answer, question in tuple(self.asked.items()):
             if question.hand.node == name:
                 del self.asked[answer]

@@ -1,0 +1,91 @@
+"""What a crew makes of lost workers. A pretended Ray loses those that the test says, as a real one does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+
+from audit.cluster.crew import Crew, Hand
+from audit.cluster.placement import Node
+
+SLOTS = 3
+NODE = Node(name="", machine="class", slots=SLOTS)
+
+
+class RayError(Exception):
+    """Whatever Ray raises."""
+
+
+class Lost(RayError):
+    """A worker has died."""
+
+
+class Actor:
+    """A process of its own."""
+
+    look = SimpleNamespace(remote=lambda _: object())
+
+
+class Pretended:
+    """Of Ray what a crew uses, on a cluster of one node."""
+
+    exceptions = SimpleNamespace(RayError=RayError, RayActorError=Lost, OutOfMemoryError=Lost)
+    scheduling: ClassVar = {"NodeAffinitySchedulingStrategy": lambda name, soft: name}
+    util = SimpleNamespace(scheduling_strategies=SimpleNamespace(**scheduling))
+
+    def __init__(self) -> None:
+        self.answer: Node | Exception = NODE
+        self.killed: list[Any] = []
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"NodeID": "node", "NodeManagerAddress": "10.0.0.1", "Alive": True, "Resources": {"CPU": SLOTS}}]
+
+    def remote(self, **_: object) -> Callable[[type], SimpleNamespace]:
+        return lambda _: SimpleNamespace(remote=lambda _: Actor())
+
+    def get(self, _: object) -> Node:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def kill(self, actor: object) -> None:
+        self.killed.append(actor)
+
+
+@pytest.fixture
+def crew() -> Crew:
+    """One whose node has answered, so that it has an actor with nothing to do."""
+    hired = Crew(Pretended(), object, most=None, here=None, tell=lambda _: None)
+    hired.look_for_nodes()
+    _settle(hired, NODE)
+    return hired
+
+
+def _settle(crew: Crew, *answers: Node | Exception) -> None:
+    """Answer what was asked first."""
+    for each in answers:
+        crew.ray.answer = each
+        crew.settle(next(iter(crew.asked)))
+
+
+def _idle(crew: Crew) -> list[Hand]:
+    """All that have nothing to do, which have something from here on."""
+    return list(iter(lambda: crew.hand("node"), None))
+
+
+def test_an_idle_actor_is_not_used_once_another_was_lost(crew: Crew) -> None:
+    """They are mostly lost together, and a job would be lost a second time on one that is dead too."""
+    crew.reinforce("node", SLOTS - 1)
+    _settle(crew, NODE, NODE)
+    lost, *others = before = _idle(crew)
+    for each in others:
+        crew.release(each)
+    crew.dismiss(lost)
+    crew.doubt("node")
+    _settle(crew, NODE)
+    (fresh,) = _idle(crew)
+    assert fresh not in before
+    assert {each.actor for each in before} == set(crew.ray.killed)
