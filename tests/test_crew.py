@@ -71,6 +71,15 @@ def _settle(crew: Crew, *answers: Node | Exception) -> None:
         crew.settle(next(iter(crew.asked)))
 
 
+def _reinforce(crew: Crew, *answers: Node | Exception) -> None:
+    """Ask for a further actor again and again; one that is there has nothing to do for long."""
+    for each in answers:
+        crew.reinforce("node", 1)
+        _settle(crew, each)
+        for hand in _idle(crew):
+            crew.dismiss(hand)
+
+
 def _idle(crew: Crew) -> list[Hand]:
     """All that have nothing to do, which have something from here on."""
     return list(iter(lambda: crew.hand("node"), None))
@@ -89,3 +98,26 @@ def test_an_idle_actor_is_not_used_once_another_was_lost(crew: Crew) -> None:
     (fresh,) = _idle(crew)
     assert fresh not in before
     assert {each.actor for each in before} == set(crew.ray.killed)
+
+
+def test_workers_lost_now_and_then_take_no_slot(crew: Crew) -> None:
+    _reinforce(crew, Lost(), NODE, Lost(), NODE, Lost())
+    assert crew.nodes["node"].slots == SLOTS
+
+
+def test_workers_lost_in_a_row_take_a_slot(crew: Crew) -> None:
+    _reinforce(crew, NODE, Lost(), Lost())
+    assert crew.nodes["node"].slots == SLOTS
+    _reinforce(crew, Lost())
+    assert crew.nodes["node"].slots == SLOTS - 1
+
+
+def test_further_workers_that_were_lost_do_not_count_against_the_node(crew: Crew) -> None:
+    """It is given up only where those were lost in a row that are to say whether it can be used."""
+    _reinforce(crew, Lost(), Lost(), Lost())
+    crew.doubt("node")
+    _settle(crew, Lost(), Lost())
+    assert "node" in crew.nodes
+    _settle(crew, Lost("it has no memory"))
+    assert "node" not in crew.nodes
+    assert crew.told()[0].endswith("; then it was lost")

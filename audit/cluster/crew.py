@@ -21,8 +21,8 @@ SILENT_SECONDS = 10.0
 has not started. An idle node answers within a few."""
 
 ASKINGS = 3
-"""Workers in a row that may be lost while they are asked what their node is before it is given up: where memory runs
-out, the system may end one that did nothing."""
+"""Workers in a row that may be lost while they are asked what their node is before it is given up, or one slot of it
+where they are further ones: where memory runs out, the system may end one that did nothing."""
 
 THIS_MACHINE = "this machine"
 
@@ -94,7 +94,7 @@ class Crew:
         self._worker = worker
         self._here = here
         self._tell = tell
-        self._lost_askings: Counter[str] = Counter()
+        self._lost_askings: Counter[tuple[str, bool]] = Counter()
         self._known: set[str] = set()
         self._refused: dict[str, str] = {}
         self._told_busy: set[str] = set()
@@ -198,16 +198,18 @@ class Crew:
             self.dismiss(question.hand)
             self._came_to_nothing(question, error)
             return
+        for is_further in (False, True):  # whatever was lost there before is not in a row with what may be
+            del self._lost_askings[question.hand.node, is_further]
         if not question.is_further:
-            del self._lost_askings[question.hand.node]
             self._welcome(question.hand.node, node)
         self.release(question.hand)
 
     def _came_to_nothing(self, question: _Question, error: Exception) -> None:
         """What cannot be asked again is not used: a further slot, or the node."""
         name = question.hand.node
-        if self._was_lost(error) and self._lost_askings[name] < ASKINGS - 1:
-            self._lost_askings[name] += 1
+        kind = name, question.is_further
+        if self._was_lost(error) and self._lost_askings[kind] < ASKINGS - 1:
+            self._lost_askings[kind] += 1
             if not question.is_further:  # who wants it asks for it anew
                 self.ask(name, question.slots)
         elif question.is_further:
