@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from audit.cluster.crew import Crew, Hand
+from audit.cluster.crew import Crew
 from audit.cluster.placement import Node
+from audit.cluster.questions import Hand
 
 SLOTS = 3
 NODE = Node(name="", machine="class", slots=SLOTS)
@@ -68,7 +69,7 @@ def _settle(crew: Crew, *answers: Node | Exception) -> None:
     """Answer what was asked first."""
     for each in answers:
         crew.ray.answer = each
-        crew.settle(next(iter(crew.asked)))
+        crew.settle(next(iter(crew.asked.open)))
 
 
 def _reinforce(crew: Crew, *answers: Node | Exception) -> None:

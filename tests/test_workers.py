@@ -89,7 +89,7 @@ import json, sys, time
 from pathlib import Path
 import ray
 import ray.util.scheduling_strategies
-from audit.cluster import crew, rounds
+from audit.cluster import crew, questions, rounds
 from audit.cluster.head_start import HeadStart
 from audit.cluster.workers import _Worker
 from collections import deque
@@ -97,7 +97,7 @@ from concurrent.futures import Future
 from tests.counted_jobs import CountedJob
 
 folder = Path(sys.argv[1])
-crew.SILENT_SECONDS = rounds.LOOK_FOR_NODES_SECONDS = 2.0
+questions.SILENT_SECONDS = rounds.LOOK_FOR_NODES_SECONDS = 2.0
 ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
 Other = ray.remote(num_cpus=1)(type("Other", (), {"ready": lambda self: True}))
 others = [Other.remote(), Other.remote()]

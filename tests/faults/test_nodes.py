@@ -26,8 +26,8 @@ PATIENCE_SECONDS = 4.0
 
 _IMPATIENT = """
 import sys
-from audit.cluster import crew, rounds
-crew.SURVEY_SECONDS, crew.SILENT_SECONDS, rounds.LOOK_FOR_NODES_SECONDS = {patience}, 1.0, 1.0
+from audit.cluster import questions, rounds
+questions.SURVEY_SECONDS, questions.SILENT_SECONDS, rounds.LOOK_FOR_NODES_SECONDS = {patience}, 1.0, 1.0
 from audit.guard import main
 sys.argv[0] = "release-audit"
 main()
