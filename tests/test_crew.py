@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from audit.cluster import questions
 from audit.cluster.crew import Crew
+from audit.cluster.outfitting import NotOutfitted
 from audit.cluster.placement import Node
 from audit.cluster.questions import Hand
 
@@ -17,7 +19,9 @@ NODE = Node(name="", machine="class", slots=SLOTS)
 
 
 class RayError(Exception):
-    """Whatever Ray raises."""
+    """Whatever Ray raises, also for what a worker did."""
+
+    cause: Exception | None = None
 
 
 class Lost(RayError):
@@ -56,10 +60,14 @@ class Pretended:
         self.killed.append(actor)
 
 
+def _hired() -> Crew:
+    return Crew(Pretended(), object, most=None, here=None, tell=lambda _: None)
+
+
 @pytest.fixture
 def crew() -> Crew:
     """One whose node has answered, so that it has an actor with nothing to do."""
-    hired = Crew(Pretended(), object, most=None, here=None, tell=lambda _: None)
+    hired = _hired()
     hired.look_for_nodes()
     _settle(hired, NODE)
     return hired
@@ -122,3 +130,25 @@ def test_further_workers_that_were_lost_do_not_count_against_the_node(crew: Crew
     _settle(crew, Lost("it has no memory"))
     assert "node" not in crew.nodes
     assert crew.told()[0].endswith("; then it was lost")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Crew:
+    """One that went on without the node, which had not answered."""
+    monkeypatch.setattr(questions, "SURVEY_SECONDS", 0.0)
+    hired = _hired()
+    hired.survey()
+    assert hired.told() == ("10.0.0.1: not used: it did not answer within 0 s",)
+    return hired
+
+
+def test_a_node_that_answers_late_is_used_from_then_on(impatient: Crew) -> None:
+    _settle(impatient, NODE)
+    assert [node.name for node in impatient.at_hand()] == ["node"]
+
+
+def test_a_node_that_says_late_why_it_cannot_be_used_is_told_with_that(impatient: Crew) -> None:
+    error = RayError()
+    error.cause = NotOutfitted("numpy could not be installed: pip was not done within 600 s")
+    _settle(impatient, error)
+    assert impatient.told() == (f"10.0.0.1: not used: {error.cause}",)
