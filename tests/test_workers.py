@@ -39,7 +39,9 @@ with Workers(None, %d) as workers:
             assert outcome.startswith(b"same")
         time.sleep(1.0 if taken == 3 else 0.05)
         ahead = max(ahead, len(list(folder.iterdir())) - taken)
-    commands = [word for each in psutil.Process().children(recursive=True) for word in each.cmdline()]
+    below = {each.pid for each in psutil.Process().children(recursive=True)}
+    listed = [each.info["cmdline"] or () for each in psutil.process_iter(["cmdline"]) if each.pid in below]
+    commands = [word for each in listed for word in each]
 parts = sorted({Path(word).name for word in commands if "/site-packages/ray/" in word and not word.startswith("-")})
 print(json.dumps({"taken": taken, "ahead": ahead, "said": said, "parts": parts}))
 """
