@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import psutil
@@ -21,6 +21,8 @@ import pytest
 from audit import folders
 from audit.storage.store import Store
 from tests import tinysim
+
+Found = TypeVar("Found")
 
 PINS = ["gymnasium==1.3.0", "numpy<2.4"]
 SPRING: dict[str, Any] = {
@@ -137,12 +139,13 @@ class Program:
         return [*self.prefix, sys.executable, "-m", "audit", *map(str, arguments)]
 
 
-def wait_until(condition: Callable[[], object], what: str, within: float = _PATIENCE_SECONDS) -> None:
-    """Ask again and again, with a deadline."""
+def wait_until(condition: Callable[[], Found | None], what: str, within: float = _PATIENCE_SECONDS) -> Found:
+    """Ask again and again, with a deadline; what was found at last."""
     deadline = time.monotonic() + within
-    while not condition():
+    while not (found := condition()):
         assert time.monotonic() < deadline, f"waited in vain: {what}"
         time.sleep(0.05)
+    return found
 
 
 def dumpers(cache: Path) -> list[int]:

@@ -121,8 +121,7 @@ def test_a_node_that_is_killed_changes_nothing(clustered: Clustered) -> None:
     database = clustered.program.folder / "killed.duckdb"
     arguments = ("run", clustered.matrix, "--db", database, "--address", clustered.nodes.address)
     with clustered.program.started(*arguments) as harness:
-        wait_until(lambda: any(_at_work(clustered.nodes)), "a node other than the driver's runs a slow release")
-        victim = next(_at_work(clustered.nodes))
+        victim = wait_until(lambda: _at_work(clustered.nodes), "a node other than the driver's runs a slow release")
         family = [each.pid for each in victim.family()]
         victim.kill()
         finished = harness.finish()
@@ -134,11 +133,9 @@ def test_a_node_that_is_killed_changes_nothing(clustered: Clustered) -> None:
     assert "raylet" not in finished.stdout + finished.stderr
 
 
-def _at_work(nodes: Nodes) -> Iterator[Member]:
-    """Nodes but the driver's that run a dumper, which is a slow release's: the baseline is at home with the driver."""
-    for member in nodes.members[1:]:
-        if dumpers(member.cache):
-            yield member
+def _at_work(nodes: Nodes) -> Member | None:
+    """A node but the driver's that runs a dumper, a slow release's: the baseline is at home with the driver."""
+    return next((member for member in nodes.members[1:] if dumpers(member.cache)), None)
 
 
 def test_classes_of_machines_are_not_mixed(nodes: Nodes, program: Program, tmp_path: Path) -> None:
@@ -208,7 +205,8 @@ def test_the_demonstration_interrupted_leaves_nothing_behind(release_audit: Prog
         folder = log.read_text().partition("with its files in ")[2].partition("/node1")[0]
         before = _processes(folder)
         os.killpg(shown.pid, signal.SIGINT)
-        assert shown.wait(90) == 130, log.read_text()
+        wait_until(lambda: shown.poll() is not None, "it takes its nodes down")
+        assert shown.returncode == 130, log.read_text()
     finally:
         shown.kill()
         shown.wait()

@@ -39,7 +39,9 @@ with Workers(None, %d) as workers:
             assert outcome.startswith(b"same")
         time.sleep(1.0 if taken == 3 else 0.05)
         ahead = max(ahead, len(list(folder.iterdir())) - taken)
-    commands = [word for each in psutil.Process().children(recursive=True) for word in each.cmdline()]
+    below = {each.pid for each in psutil.Process().children(recursive=True)}
+    listed = [each.info["cmdline"] or () for each in psutil.process_iter(["cmdline"]) if each.pid in below]
+    commands = [word for each in listed for word in each]
 parts = sorted({Path(word).name for word in commands if "/site-packages/ray/" in word and not word.startswith("-")})
 print(json.dumps({"taken": taken, "ahead": ahead, "said": said, "parts": parts}))
 """
@@ -89,7 +91,7 @@ import json, sys, time
 from pathlib import Path
 import ray
 import ray.util.scheduling_strategies
-from audit.cluster import crew, rounds
+from audit.cluster import crew, questions, rounds
 from audit.cluster.head_start import HeadStart
 from audit.cluster.workers import _Worker
 from collections import deque
@@ -97,7 +99,7 @@ from concurrent.futures import Future
 from tests.counted_jobs import CountedJob
 
 folder = Path(sys.argv[1])
-crew.SILENT_SECONDS = rounds.LOOK_FOR_NODES_SECONDS = 2.0
+questions.SILENT_SECONDS = rounds.LOOK_FOR_NODES_SECONDS = 2.0
 ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
 Other = ray.remote(num_cpus=1)(type("Other", (), {"ready": lambda self: True}))
 others = [Other.remote(), Other.remote()]

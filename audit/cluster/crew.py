@@ -3,57 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from audit.cluster import descendants, outfitting
+from audit.cluster import descendants, outfitting, questions
 from audit.cluster.placement import Node
+from audit.cluster.questions import Hand, Question, Questions
 from audit.failures import readable
 
-SURVEY_SECONDS = 90.0
-"""For a node to tell what it is. It may have to fetch what the harness imports; one that is full of others' work cannot
-answer, and is not waited for any longer."""
-
-SILENT_SECONDS = 10.0
-"""Of waiting before somebody is told that nodes are waited for, and before jobs are no longer kept for an actor that
-has not started. An idle node answers within a few."""
-
-ASKINGS = 3
-"""Workers in a row that may be lost while they are asked what their node is before it is given up: where memory runs
-out, the system may end one that did nothing."""
-
 THIS_MACHINE = "this machine"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hand:
-    """An actor, on the node where it was started."""
-
-    actor: Any
-    node: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Question:
-    """What a node was asked, and when."""
-
-    hand: Hand
-    slots: int
-    is_further: bool
-    """Whether the node can be used without the answer: it only has one slot less for as long."""
-    began: float
-
-    @property
-    def may_be_answered(self) -> bool:
-        """Whether it is not yet too long ago."""
-        return time.monotonic() < self.began + SURVEY_SECONDS
-
-    @property
-    def is_late(self) -> bool:
-        """Whether an idle node would have answered."""
-        return time.monotonic() > self.began + SILENT_SECONDS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,12 +48,11 @@ class Crew:
         self.ray = ray
         self.most = most
         self.nodes: dict[str, Node] = {}
-        self.asked: dict[Any, _Question] = {}
+        self.asked = Questions()
         self.tallies: dict[str, _Tally] = {}
         self._worker = worker
         self._here = here
         self._tell = tell
-        self._lost_askings: Counter[str] = Counter()
         self._known: set[str] = set()
         self._refused: dict[str, str] = {}
         self._told_busy: set[str] = set()
@@ -102,25 +60,9 @@ class Crew:
         self._idle: dict[str, list[Hand]] = {}
         self._hands: list[Hand] = []
 
-    @property
-    def in_doubt(self) -> set[str]:
-        """Nodes that were asked and have not answered, so that nobody knows whether they can be used."""
-        return {question.hand.node for question in self.asked.values() if not question.is_further}
-
-    @property
-    def awaits_nodes(self) -> bool:
-        """Whether a node in doubt may still answer in time."""
-        return bool(self._awaited)
-
-    @property
-    def _awaited(self) -> list[Any]:
-        asked = self.asked.items()
-        return [answer for answer, question in asked if not question.is_further and question.may_be_answered]
-
     def at_hand(self) -> list[Node]:
         """The nodes that can be used now, with no slots but those that an actor has or may soon have."""
-        late = Counter(question.hand.node for question in self.asked.values() if question.is_late)
-        doubted = self.in_doubt
+        late, doubted = self.asked.late, self.asked.in_doubt
         there = (node for name, node in self.nodes.items() if name not in doubted)
         return [replace(node, slots=node.slots - late[node.name]) for node in there]
 
@@ -128,17 +70,18 @@ class Crew:
         """Ask all nodes that are new what they are, and wait for what they say."""
         self.look_for_nodes()
         told = False
-        while new := self._awaited:
-            ready = self.ray.wait(new, timeout=min(SILENT_SECONDS, SURVEY_SECONDS))[0]
+        while new := self.asked.awaited:
+            ready = self.ray.wait(new, timeout=min(questions.SILENT_SECONDS, questions.SURVEY_SECONDS))[0]
             for each in ready:
                 self.settle(each)
             if not ready and not told:
-                self._tell(f"waiting up to {SURVEY_SECONDS:.0f} s for {self._in_doubt_told}: others may keep them busy")
+                who = f"waiting up to {questions.SURVEY_SECONDS:.0f} s for {self._in_doubt_told}"
+                self._tell(f"{who}: others may keep them busy")
                 told = True
 
     @property
     def _in_doubt_told(self) -> str:
-        return ", ".join(sorted(self._address(name) for name in self.in_doubt))
+        return ", ".join(sorted(self._address(name) for name in self.asked.in_doubt))
 
     def look_for_nodes(self) -> None:
         """Begin to ask the nodes that have joined since the last time."""
@@ -155,53 +98,52 @@ class Crew:
     def ask(self, name: str, slots: int, *, is_further: bool = False) -> None:
         """Start an actor on the node that says what it is; the answer is settled when it is there."""
         hand = self._hire(name)
-        question = _Question(hand=hand, slots=slots, is_further=is_further, began=time.monotonic())
-        self.asked[hand.actor.look.remote(slots)] = question
+        question = Question(hand=hand, slots=slots, is_further=is_further, began=time.monotonic())
+        self.asked.open[hand.actor.look.remote(slots)] = question
 
     def reinforce(self, name: str, wanted: int) -> None:
         """Ask for further actors on the node, all at once, so that as many as are wanted may soon be there."""
         if not wanted:
             return
-        asked = [question for question in self.asked.values() if question.hand.node == name]
         left = self.nodes[name].slots - sum(hand.node == name for hand in self._hands)
-        for _ in range(min(left, wanted - sum(not question.is_late for question in asked))):
+        for _ in range(min(left, wanted - self.asked.in_time(name))):
             self.ask(name, self.nodes[name].slots, is_further=True)
 
     def doubt(self, name: str) -> None:
-        """Ask the node anew: a worker was lost there. Further ones are not waited for, which would stand before it."""
-        for answer, question in tuple(self.asked.items()):
-            if question.hand.node == name:
-                del self.asked[answer]
-                self.dismiss(question.hand)
+        """Ask the node anew: a worker was lost there. Further ones are not waited for, which would stand before it.
+
+        Nor is one used that has nothing to do: it was mostly lost with that worker, which only its next job would show.
+        Another starts within seconds.
+        """
+        for hand in (*self._idle.pop(name, ()), *self.asked.withdraw(name)):
+            self.dismiss(hand)
         self.ask(name, self.nodes[name].slots)
 
     def tell_of_busy_nodes(self) -> None:
         """Say of each node once that others keep part of it busy."""
-        late = {question.hand.node for question in self.asked.values() if question.is_further and question.is_late}
-        for name in sorted(late & self.nodes.keys() - self._told_busy):
+        for name in sorted(self.asked.busy & self.nodes.keys() - self._told_busy):
             self._told_busy.add(name)
             cores = self.nodes[name].slots
             self._tell(f"{self._address(name)} works on fewer than its {cores} cores: others may keep some busy")
 
     def settle(self, answer: Any) -> None:
         """Take a node's answer: it can be used, or has one slot more."""
-        question = self.asked.pop(answer)
+        question = self.asked.open.pop(answer)
         try:
             node: Node = self.ray.get(answer)
         except self.ray.exceptions.RayError as error:
             self.dismiss(question.hand)
             self._came_to_nothing(question, error)
             return
+        self.asked.answered(question)
         if not question.is_further:
-            del self._lost_askings[question.hand.node]
             self._welcome(question.hand.node, node)
         self.release(question.hand)
 
-    def _came_to_nothing(self, question: _Question, error: Exception) -> None:
+    def _came_to_nothing(self, question: Question, error: Exception) -> None:
         """What cannot be asked again is not used: a further slot, or the node."""
         name = question.hand.node
-        if self._was_lost(error) and self._lost_askings[name] < ASKINGS - 1:
-            self._lost_askings[name] += 1
+        if self._was_lost(error) and self.asked.may_be_repeated(question):
             if not question.is_further:  # who wants it asks for it anew
                 self.ask(name, question.slots)
         elif question.is_further:
@@ -256,7 +198,7 @@ class Crew:
             return f"no worker starts on this machine: {why}" if why else f"this machine is not of the class {machine}"
         of_class = f" of the class {machine}" if machine else ""
         silent = self._in_doubt_told
-        why = f": {silent} did not answer within {SURVEY_SECONDS:.0f} s" if silent else ""
+        why = f": {silent} did not answer within {questions.SURVEY_SECONDS:.0f} s" if silent else ""
         return f"the cluster has no node{of_class} that can be used{why}"
 
     def told(self) -> tuple[str, ...]:
@@ -264,12 +206,12 @@ class Crew:
         lines = []
         for name, tally in sorted(self.tallies.items(), key=lambda item: item[1].address):
             built = len(tally.venvs - tally.had)
-            lost = "" if name in self.nodes and name not in self.in_doubt else "; then it was lost"
+            lost = "" if name in self.nodes and name not in self.asked.in_doubt else "; then it was lost"
             lines.append(
                 f"{tally.address}: {tally.outcomes} cells in {tally.seconds:.1f} s, {built} virtualenvs built, "
                 f"class {tally.machine}{lost}"
             )
-        silent = dict.fromkeys(self.in_doubt, f"it did not answer within {SURVEY_SECONDS:.0f} s")
+        silent = dict.fromkeys(self.asked.in_doubt, f"it did not answer within {questions.SURVEY_SECONDS:.0f} s")
         unused = {name: why for name, why in {**silent, **self._refused}.items() if name not in self.tallies}
         return (*lines, *(f"{self._address(name)}: not used: {why}" for name, why in unused.items()))
 

@@ -26,6 +26,8 @@ IMPORTED = ("numpy", "packaging", "pydantic")
 CALLED = "uv"
 
 _INSTALL_SECONDS = 600.0
+"""For pip. Nobody waits for that long: an audit goes on without the node, and uses it as soon as a slow index has given
+all that it needs."""
 _ERROR_LETTERS = 300
 
 

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from audit.cluster.crew import Crew, Hand, cause, first_line
+from audit.cluster.crew import Crew, cause, first_line
 from audit.cluster.head_start import HeadStart
 from audit.cluster.jobs import Job, Outcome
 from audit.cluster.placement import Placement
+from audit.cluster.questions import Hand
 
 OUTCOMES_AHEAD = 2
 """Outcomes of one job that may lie in the object store before it waits for this side to take them: the next one is
@@ -104,14 +105,14 @@ class Round(Generic[Outcome]):
 
     def _stranded(self) -> Iterator[Outcome]:
         """Jobs for which there is no node, and none that may still answer in time."""
-        for number in () if self._crew.awaits_nodes else self._placement.stranded():
+        for number in () if self._crew.asked.awaited else self._placement.stranded():
             self._placement.give_up(number)
             self._parts.done(number)
             yield from self._jobs[number].lost(self._crew.lacking(self._jobs[number].needs.machine))
 
     def _ready(self) -> list[Any]:
         """What has something to say; also nodes that have joined, once in a while."""
-        waited = [*self._crew.asked, *self._streams]
+        waited = [*self._crew.asked.open, *self._streams]
         if not waited:
             return []
         patience = LOOK_SECONDS if self._early.is_busy else LOOK_FOR_NODES_SECONDS
@@ -124,7 +125,7 @@ class Round(Generic[Outcome]):
         return ready
 
     def _advance(self, ready: Any) -> Iterator[Outcome]:
-        if ready in self._crew.asked:
+        if ready in self._crew.asked.open:
             self._crew.settle(ready)
             return
         stream = self._streams[ready]
@@ -166,7 +167,7 @@ class Round(Generic[Outcome]):
             self._parts.done(stream.number)
             times = self._placement.losses(stream.number)
             yield from self._jobs[stream.number].lost(f"the worker was lost {times} times: {first_line(cause(error))}")
-        if name in self._crew.nodes and name not in self._crew.in_doubt:
+        if name in self._crew.nodes and name not in self._crew.asked.in_doubt:
             self._placement.leave(name)
             self._crew.doubt(name)
 
