@@ -20,8 +20,8 @@ THRESHOLD = 1e3
 
 Measured on the matrices ``mujoco``, ``classic`` and ``mjcf`` (6,180 pairs of 80 releases on 17 environments): rounding
 reaches 10.3, the smallest change 3.4e6. The largest ratio of a release against its own nudged copies is 11 in half of
-the 127 behaviours of ``mujoco``, 20 in nine tenths and 40 at most. Of states on an edge it is far larger, and the
-majority of their copies decides (see :func:`read`).
+the 127 behaviours of ``mujoco``, 20 in nine tenths and 40 at most. Of a state on an edge it can be far larger: there
+the majority of the copies decides (see :func:`read`).
 """
 
 SCALE_QUANTILE = 0.9

@@ -46,11 +46,11 @@ class MatrixError(UsageError):
 
 
 class StoreError(AuditError):
-    """The database cannot be used: another version, in use, damaged, or the disk is full."""
+    """The database cannot be used: another version, in use, damaged, refused by the system, or the disk is full."""
 
 
 class DamagedStore(StoreError):
-    """A file that DuckDB cannot read as a database."""
+    """A file that DuckDB is handed, and cannot make a database of."""
 
 
 class IndexUnreachable(AuditError):

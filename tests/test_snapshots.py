@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from audit.errors import StoreError, UsageError
-from audit.storage import snapshots
+from audit.storage import database, snapshots
 from audit.storage.store import Store
 from tests.conftest import CHAOS, SPRING, Program, release, rows, write_matrix
 from tests.recorded_behaviours import forced, keep
@@ -122,6 +122,25 @@ def test_a_copy_with_a_half_written_block_does_not_count(tmp_path: Path, monkeyp
     snapshots.take(path, copy, arrays=False)
     assert torn == []
     assert rows(copy, "SELECT older, newer FROM pairs") == [("a", "b")]
+
+
+def test_a_copy_that_the_system_does_not_open_is_not_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "audit.duckdb"
+    with Store(path) as store:
+        audited(store, {"a": "x", "b": "x"})
+    copied, copies = shutil.copyfileobj, []
+
+    def counted(*given: Any) -> None:
+        copies.append(given)
+        copied(*given)
+
+    monkeypatch.setattr(shutil, "copyfileobj", counted)
+    monkeypatch.setitem(database._CONFIG, "memory_limit", "100KB")
+    with pytest.raises(StoreError, match="cannot be opened, read or written: Out of Memory"):
+        snapshots.take(path, tmp_path / "copy.duckdb", arrays=False)
+    assert len(copies) == 1
 
 
 def test_arrays_come_along_where_they_are_wanted(tmp_path: Path) -> None:

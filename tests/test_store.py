@@ -17,7 +17,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from audit.errors import StoreError, UsageError
+from audit.errors import DamagedStore, StoreError, UsageError
 from audit.failures import Status
 from audit.stimuli.bank import Bank, Coverage
 from audit.stimuli.stimulus import Stimulus, packed
@@ -57,9 +57,31 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -
     assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize("mode", [0o000, 0o444])
+@pytest.mark.skipif(os.getuid() == 0, reason="root may read and write everything")
+def test_a_database_that_the_system_refuses_is_not_called_damaged(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "audit.duckdb"
+    with Store(path):
+        pass
+    path.chmod(mode)
+    with pytest.raises(
+        StoreError, match=r"audit\.duckdb cannot be opened, read or written: .*: Permission denied$"
+    ) as met:
+        Store(path)
+    assert not isinstance(met.value, DamagedStore)
+
+
+def test_what_cannot_be_written_is_not_called_damaged(store: Store) -> None:
+    store.begin_run(RUN)
+    with pytest.raises(StoreError, match="could not be written: Constraint Error") as met:
+        store.begin_run(RUN)
+    assert not isinstance(met.value, DamagedStore)
+
+
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError, match=r"Is a directory$") as met:
         Store(tmp_path)
+    assert not isinstance(met.value, DamagedStore)
 
 
 def test_reading_needs_a_database(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,6 +29,9 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 ROWS_AT_ONCE = 2048
 """Rows that are handed over in one statement. More are no quicker, and all of them are in memory three times over."""
 
+
+_REFUSALS = frozenset(map(os.strerror, errno.errorcode))
+"""What the system says, at the end of an error of DuckDB's, of a file that it does not hand out, damaged or not."""
 
 _INTERRUPTED = "Query interrupted"
 """Of the RuntimeError that DuckDB raises in place of what a signal's handler raised while it worked."""
@@ -96,7 +101,7 @@ class Database:
                     raise
                 self._connection.commit()
         except duckdb.Error as error:
-            raise _unusable(self.path, error) from error
+            raise _unwritten(self.path, error) from error
 
     def execute(self, sql: str, parameters: Sequence[Any]) -> None:
         """Run SQL that has no answer."""
@@ -164,6 +169,18 @@ def _given(parameters: Parameters) -> list[Any] | dict[str, Any]:
 
 
 def _unusable(path: Path, error: Exception, *, read_only: bool = False) -> StoreError:
+    """What an error comes to while a database is opened or closed, which is when all that describes it is read."""
+    return _refused(path, error, read_only=read_only) or DamagedStore(
+        f"{path} cannot be used as a database: {_first_lines(error)}"
+    )
+
+
+def _unwritten(path: Path, error: Exception) -> StoreError:
+    return _refused(path, error) or StoreError(f"{path} could not be written: {_first_lines(error)}")
+
+
+def _refused(path: Path, error: Exception, *, read_only: bool = False) -> StoreError | None:
+    """What the system, or another process, kept from being done; nothing where it may be the file itself."""
     text = _first_lines(error)
     holder = re.search(r"PID (\d+)", str(error))
     if "lock" in text.lower() and holder:
@@ -172,7 +189,9 @@ def _unusable(path: Path, error: Exception, *, read_only: bool = False) -> Store
         return StoreError(f"{path} is in use by process {holder[1]}: wait until that audit has ended, or {other}")
     if "No space left" in text or "not enough space" in text.lower():
         return StoreError(f"the disk is full: {path} could not be written. Make room and run the same command again")
-    return DamagedStore(f"{path} cannot be used as a database: {text}")
+    if isinstance(error, (OSError, duckdb.OutOfMemoryException)) or text.rpartition(": ")[2] in _REFUSALS:
+        return StoreError(f"{path} cannot be opened, read or written: {text}")
+    return None
 
 
 def _first_lines(error: Exception) -> str:
