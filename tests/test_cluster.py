@@ -40,6 +40,8 @@ from tests.conftest import (
 FEW = {"bank": {"states": 16}, "stimulus": {"seed": 7, "trajectories": 2, "steps": 60, "actions": "uniform"}}
 BALL = {"id": "tinysim:tinysim/Ball-v0", "name": "Ball", "start": {"low": [0.5, -1], "high": [1.5, 1]}}
 ROOT = Path(__file__).resolve().parent.parent
+_WATCHFUL = {"RAY_health_check_period_ms": "1000"}
+"""Ray looks at its nodes every second instead of every three, and after five looks in vain says that one is gone."""
 OTHER_CLASS = "/nowhere"
 """A library path: it can put another libm before the system's, so that it is part of a machine's class."""
 
@@ -62,7 +64,7 @@ class Clustered:
 
 @pytest.fixture(scope="module")
 def nodes(environment: dict[str, str]) -> Iterator[Nodes]:
-    with Nodes(environment) as started:
+    with Nodes({**environment, **_WATCHFUL}) as started:
         started.start_several(3)
         yield started
 
