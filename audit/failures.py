@@ -48,6 +48,10 @@ INFRASTRUCTURE = frozenset(
 BREAKAGE = frozenset({Status.RAISED, Status.CRASHED, Status.TIMEOUT, Status.DAMAGED})
 """Those of a cell that its release has, but cannot run. Where an older release can, that is as bad as a change."""
 
+MOST_RUNS = 3
+"""Runs in which a release may fail at a question, each with two processes, or to be built, before later ones take it as
+it is. Machines have bad days; six processes on three of them did not all have one."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 """What the system says where a disk has no room left."""
 
@@ -103,6 +107,11 @@ def of_the_machine(error: BaseException) -> Status | None:
     if isinstance(error, OSError) and error.errno in _FULL:
         return Status.DISK_FULL
     return Status.NO_SANDBOX if isinstance(error, OSError) and error.errno in _EXHAUSTED else None
+
+
+def given_up(reason: str, runs: int) -> str:
+    """The reason of what failed in so many runs that it is not tried any more."""
+    return f"{reason}; so it did in {runs} runs, and is not tried again (--again tries it)"
 
 
 def readable(text: str, limit: int = 4000) -> str:

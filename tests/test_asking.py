@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from audit.cluster.jobs import Job, Outcome
-from audit.failures import Failure, Status
+from audit.failures import MOST_RUNS, Failure, Status
 from audit.installing.locks import Release
 from audit.planning import asking, probing
 from audit.planning.asking import Question
@@ -18,7 +18,6 @@ from audit.processes.answers import CellAnswer
 from audit.processes.dumper_process import CellOutcome, DumpJob
 from audit.storage.records import ProbeRecord
 from audit.storage.store import Store
-from audit.storage.stored_attempts import MOST_RUNS
 from audit.tools import Reporter, Tools
 from tests.planned_cells import came_to, planned
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from audit.failures import Failure, Status
+from audit.failures import MOST_RUNS, Failure, Status
 from audit.storage.store import Store
-from audit.storage.stored_attempts import MOST_RUNS, Attempted
+from audit.storage.stored_attempts import Attempted
 
 
 def failure(status: str) -> Failure:

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from audit.asked.matrix_file import MatrixFile
-from audit.failures import Failure, Status
+from audit.failures import MOST_RUNS, Failure, Status
 from audit.installing.locks import Release
 from audit.planning import drawing
 from audit.planning.drawing import Stimuli
@@ -20,7 +20,6 @@ from audit.planning.probing import KnownLayout
 from audit.processes.answers import CellAnswer
 from audit.processes.dumper_process import CellOutcome, DumpJob
 from audit.storage.store import Store
-from audit.storage.stored_attempts import MOST_RUNS
 from audit.tools import Reporter, Tools
 from tests import written_matrices
 from tests.planned_cells import LAYOUT, came_to, planned

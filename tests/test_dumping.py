@@ -9,11 +9,11 @@ import pytest
 
 from audit.cluster.jobs import Job, Outcome
 from audit.dumps import dumping
-from audit.failures import Failure, Status
+from audit.failures import MOST_RUNS, Failure, Status
 from audit.planning.plan import Recording
 from audit.processes.dumper_process import CellOutcome
 from audit.storage.store import Store
-from audit.storage.stored_attempts import MOST_RUNS, Attempted
+from audit.storage.stored_attempts import Attempted
 from audit.tools import Tools
 from tests.planned_cells import batch, drawn, planned
 from tests.test_asking import Silent

@@ -13,10 +13,9 @@ from audit.cluster.jobs import Job, Outcome
 from audit.explanations import examining, explaining
 from audit.explanations.examining import ANATOMY, Question
 from audit.explanations.explaining import ChangedPair
-from audit.failures import Failure, Status
+from audit.failures import MOST_RUNS, Failure, Status
 from audit.processes.answers import CellAnswer
 from audit.storage.store import Store
-from audit.storage.stored_attempts import MOST_RUNS
 from audit.tools import Tools
 from tests.planned_cells import came_to, planned
 from tests.test_asking import Silent

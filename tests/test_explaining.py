@@ -14,10 +14,10 @@ from audit.asked import matrix_file
 from audit.cluster.jobs import Job, Outcome
 from audit.explanations import showing
 from audit.explanations.session import Inline, Quiet
+from audit.failures import MOST_RUNS
 from audit.pipeline import AuditResult
 from audit.processes.dumper_process import DumpJob
 from audit.storage.store import Store
-from audit.storage.stored_attempts import MOST_RUNS
 from audit.tools import Tools
 from tests import tinysim
 from tests.conftest import SPRING, Finished, Program, release, rows, write_matrix

@@ -65,14 +65,20 @@ def test_the_reason_of_a_package_that_is_not_there() -> None:
     assert not answer.unreachable
 
 
-def test_the_reason_of_a_source_that_does_not_build_is_the_builds_own_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "fails",
+    [
+        "sys.exit('error: the moon is in the wrong phase')",
+        "sys.exit('the moon is in the wrong phase')",
+        "raise RuntimeError('the moon is in the wrong phase')",
+        "print('moon.c: error: the moon is in the wrong phase', file=sys.stderr); raise OSError('it is the compiler')",
+    ],
+)
+def test_the_reason_of_a_source_that_does_not_build_is_the_builds_own_error(tmp_path: Path, fails: str) -> None:
     (tmp_path / "pyproject.toml").write_text(
         "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
     )
-    (tmp_path / "backend.py").write_text(
-        "import sys\nprint('reading the spell book', file=sys.stderr)\n"
-        "sys.exit('error: the moon is in the wrong phase')\n"
-    )
+    (tmp_path / "backend.py").write_text(f"import sys\nprint('reading the spell book', file=sys.stderr)\n{fails}\n")
     answer = compiled(f"broken @ {tmp_path.as_uri()}")
     assert not answer.ok
     assert answer.reason.endswith("the moon is in the wrong phase")

@@ -7,6 +7,7 @@ confined like a dumper, and builds what was fetched. What a build says of its ow
 
 from __future__ import annotations
 
+import datetime
 import email
 import json
 import re
@@ -21,7 +22,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from audit import folders
 from audit.confining import protections
-from audit.installing import source_cache, uv, uv_turns
+from audit.installing import failed_builds, source_cache, uv, uv_turns
 from audit.installing.uv import Answer
 from audit.installing.uv_turns import was_denied
 
@@ -44,9 +45,6 @@ _MISSING = (
     re.compile(r"Failed to install requirements from[^\n]*\n *cause: Failed to download `([^`\n]+)`"),
 )
 _ALL_MISSING = re.compile(r"No solution found when resolving: (`[^\n]+`)")
-_FAILED = "The build backend returned an error"
-"""What uv says of a build that had what it asked for."""
-
 _RESOLVING = ["pip", "compile", "-", "--no-header", "--no-annotate"]
 _INSTALLING = ["pip", "install", "--no-deps", "--no-compile-bytecode"]
 _DECIDING = ("--constraints", "--exclude-newer", "--prerelease", "--only-binary", "--no-binary", "--python")
@@ -89,11 +87,18 @@ def _has_hashes(lock: str, known: Collection[tuple[str, str]]) -> bool:
     return all(f"{name}=={version} \\" in lock for name, version in known)
 
 
-def install(*arguments: str, source: Sequence[str], python: Path, writable: Sequence[Path]) -> Answer:
-    """Call uv to install; only the packages in ``source`` may be built, which may write to ``writable``."""
+def install(*arguments: str, source: Sequence[str], python: Path, writable: Sequence[Path], key: str) -> Answer:
+    """Call uv to install; only the packages in ``source`` may be built, which may write to ``writable``.
+
+    What has the same ``key`` is the same to install: where it failed to build too often, it is not tried again.
+    """
     asked = [*arguments, *_options(source)]
     if not source:
         return _advised(uv.call(*asked))
+    return failed_builds.patiently(lambda: _installed(asked, python, writable), "install", key, _week(asked))
+
+
+def _installed(asked: Sequence[str], python: Path, writable: Sequence[Path]) -> Answer:
     if not protections.parts_builds():
         return _together(asked, "")
     with source_cache.in_use():
@@ -126,9 +131,15 @@ def _built(asked: Sequence[str], python: Path | None, writable: Sequence[Path]) 
     return built
 
 
+def _week(asked: Sequence[str]) -> str:
+    """That of the index which is asked: what builds need may have a newer version by the next."""
+    (day,) = _deciding(asked, "--exclude-newer")[1:] or [datetime.datetime.now(datetime.UTC).date().isoformat()]
+    return "-".join(map(str, datetime.date.fromisoformat(day[: len("2026-11-01")]).isocalendar()[:2]))
+
+
 def _is_final(built: Answer) -> bool:
     """Whether it is done, or would come to the same with all there is: what it lacks is not the reason."""
-    return built.ok or built.refused is not None or built.overran or _FAILED in built.own_words
+    return built.ok or built.refused is not None or built.has_failed_to_build
 
 
 def _missing(built: Answer) -> set[str]:
@@ -169,7 +180,7 @@ def _metadata(asked: Sequence[str], pinned: str, python: Path | None) -> tuple[A
     options = [name for name in _DECIDING if name != "--constraints"]
     with _target() as target:
         install = [*_INSTALLING, "--target", str(target), pinned, *_deciding(asked, *options)]
-        built = _built(install, python, [target])
+        built = failed_builds.patiently(lambda: _built(install, python, [target]), pinned, str(python), _week(asked))
         if not built.ok:
             return built, {}
         try:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,12 @@ _UNREACHABLE = re.compile(
     re.I | re.M,
 )
 """Where uv's sentences begin: in a hint it may show what a package wrote among its metadata."""
+_FAILED_BUILD = "The build backend returned an error"
+"""What uv says of a build that had what it asked for."""
+
+_LONGEST_ERROR = 500
+"""Characters of a build's last error that are told beside what uv says."""
+
 _DECIDES = re.compile(
     r"UV_.*(INDEX|LINKS|CONFIG|PRERELEASE|RESOLUTION|CONSTRAINT|OVERRIDE|EXCLUDE|BINARY|BUILD|OFFLINE)"
 )
@@ -59,6 +66,8 @@ class Answer:
 
     offline: bool = False
     """Whether it was to use no network: that it missed something then says nothing about the index."""
+    known: str = ""
+    """The sentence that says why, where that is known from an earlier call."""
     overran: bool = False
     """Whether it was ended for taking too long or writing too much, as it would be once more."""
 
@@ -83,8 +92,8 @@ class Answer:
     @property
     def reason(self) -> str:
         """The sentence in uv's errors that says why: its first error with its causes, without build logs."""
-        if self.ended_by:
-            return f"uv was ended by {self.ended_by}"
+        if self.known or self.ended_by:
+            return self.known or f"uv was ended by {self.ended_by}"
         return uv_variables.without(self.secrets, self._reason)
 
     @property
@@ -117,15 +126,23 @@ class Answer:
         return not self.ok and bool(_FULL_DISK.search(self.own_words))
 
     @property
+    def has_failed_to_build(self) -> bool:
+        """Whether a build is why it failed, and neither something that it lacked nor the machine."""
+        own = self.overran or _FAILED_BUILD in self.own_words
+        return not self.ok and own and self.refused is None and not self.full_disk
+
+    @property
     def own_words(self) -> str:
         """What uv itself said, up to where it quotes a build, which may say anything."""
         return _QUOTED.split(self.errors, maxsplit=1)[0]
 
 
 def _last_error(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if re.search(r"\berror\b", line, re.I)]
-    lines = [line for line in lines if not line.startswith("hint:")]
-    return lines[-1].removeprefix("error:").strip() if lines else ""
+    """What a build said last of an error, or last of all: an exception stands at the end, and a compiler goes on."""
+    said = textwrap.dedent(_QUOTED.split(text)[-1].partition("\nhint:")[0])
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line[0].isspace()]
+    errors = [line for line in lines if re.search(r"\berror\b", line, re.I)]
+    return next(reversed(errors or lines), "").removeprefix("error:").strip()[:_LONGEST_ERROR]
 
 
 def executable() -> Path:

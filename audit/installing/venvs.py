@@ -203,7 +203,7 @@ def _install(recipe: Recipe, lock: Path, *options: str) -> uv.Answer:
     return source_builds.install(
         "pip", "sync", "--require-hashes", "--no-compile-bytecode", "--python", str(recipe.executable), str(lock),
         *options,
-        source=recipe.source, python=recipe.executable, writable=[recipe.folder],
+        source=recipe.source, python=recipe.executable, writable=[recipe.folder], key=recipe.key,
     )  # fmt: skip
 
 

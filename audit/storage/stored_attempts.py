@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from audit.failures import BREAKAGE, Failure, Status
+from audit import failures
+from audit.failures import BREAKAGE, MOST_RUNS, Failure, Status
 from audit.storage.database import Database
-
-MOST_RUNS = 3
-"""Runs in which a release may fail at a question, each with two processes, before later ones take it as it is. Machines
-have bad days; six processes on three of them did not all have one."""
 
 COUNTED = BREAKAGE - {Status.RAISED}
 """Statuses that are the package's doing, as far as can be known. What is the machine's fault is never counted."""
@@ -77,7 +74,7 @@ def _given_up(
         subject=asked.subject,
         stage=asked.stage,
         status=Status(status),
-        reason=f"{reason}; so it did in {runs} runs, and is not tried again (--again tries it)",
+        reason=failures.given_up(reason, runs),
         exit_code=exit_code,
         signal=number,
         stderr_tail=tail,

@@ -15,6 +15,7 @@ from audit.asked.matrix_file import MatrixFile
 from audit.cluster.workers import Workers
 from audit.console import Screen
 from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, EXIT_INCOMPLETE
+from audit.installing import failed_builds
 from audit.nights import standings, waivers
 from audit.nights.standings import Question
 from audit.nights.waivers import Waivers
@@ -63,6 +64,8 @@ def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedRele
     """Audit what the matrix stands for, or what is ``asked``; print the summary, return the exit code."""
     began = time.monotonic()
     accepted = waivers.beside(file.path, wishes.waivers, today())
+    if wishes.again:
+        failed_builds.forget()
     with Store(wishes.database) as store, Workers(wishes.address, wishes.jobs, screen.note) as runner:
         tools = Tools(store=store, runner=runner, reporter=screen, timeout=wishes.timeout, again=wishes.again)
         result = pipeline.audit(file, tools, asked=asked, explained=wishes.explain)
