@@ -109,11 +109,6 @@ def of_the_machine(error: BaseException) -> Status | None:
     return Status.NO_SANDBOX if isinstance(error, OSError) and error.errno in _EXHAUSTED else None
 
 
-def given_up(reason: str, runs: int) -> str:
-    """The reason of what failed in so many runs that it is not tried any more."""
-    return f"{reason}; so it did in {runs} runs, and is not tried again (--again tries it)"
-
-
 def readable(text: str, limit: int = 4000) -> str:
     """The end of a text that some package wrote, without what a terminal or a log would obey."""
     return _disarmed(_CONTROL.sub("", text)[-limit:])

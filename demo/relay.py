@@ -94,9 +94,8 @@ async def _connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
-        while piece := await reader.read(_PIECE):
-            writer.write(piece)
-            await writer.drain()
-        if writer.can_write_eof():
-            writer.write_eof()
+    while piece := await reader.read(_PIECE):
+        writer.write(piece)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()

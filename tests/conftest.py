@@ -19,6 +19,8 @@ import psutil
 import pytest
 
 from audit import folders
+from audit.installing import uv_turns
+from audit.installing.uv import Answer
 from audit.storage.store import Store
 from tests import tinysim
 
@@ -278,3 +280,17 @@ def sources(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "sources").mkdir()
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "sources"))
     return tmp_path / "sources"
+
+
+@pytest.fixture
+def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is built, as often as it is."""
+    done: list[str] = []
+    build = uv_turns.build
+
+    def noted(asked: Sequence[str], *more: Any) -> Answer:
+        done.extend(each for each in asked if "==" in each)
+        return build(asked, *more)
+
+    monkeypatch.setattr(uv_turns, "build", noted)
+    return done

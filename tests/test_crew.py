@@ -49,7 +49,7 @@ class Pretended:
         return [{"NodeID": "node", "NodeManagerAddress": "10.0.0.1", "Alive": True, "Resources": {"CPU": SLOTS}}]
 
     def remote(self, **_: object) -> Callable[[type], SimpleNamespace]:
-        return lambda _: SimpleNamespace(remote=lambda _: Actor())
+        return lambda _: SimpleNamespace(remote=lambda *_: Actor())
 
     def get(self, _: object) -> Node:
         if isinstance(self.answer, Exception):
@@ -61,7 +61,7 @@ class Pretended:
 
 
 def _hired() -> Crew:
-    return Crew(Pretended(), object, most=None, here=None, tell=lambda _: None)
+    return Crew(Pretended(), object, most=None, here=None, tell=lambda _: None, part=("run", False))
 
 
 @pytest.fixture

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from audit import folders
 from audit.asked.release_rows import GeneratedRow
 from audit.confining import protections, weighing
 from audit.confining.confinement import Bounds
 from audit.confining.weighing import Weight
-from audit.failures import MOST_RUNS, Failure, Status
+from audit.failures import Failure, Status
 from audit.installing import (
-    failed_builds,
     index,
     interpreters,
     locks,
@@ -24,27 +20,10 @@ from audit.installing import (
     source_cache,
     uv,
     uv_turns,
-    venvs,
 )
-from audit.installing.locks import Release
 from audit.installing.uv import Answer
-from audit.installing.venvs import Recipe
 from tests.small_disks import small_disk
 from tests.source_distributions import PLANTING, is_on, request, write_sdist
-
-
-@pytest.fixture
-def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is built, as often as it is."""
-    done: list[str] = []
-    build = uv_turns.build
-
-    def noted(asked: Sequence[str], *more: Any) -> Answer:
-        done.extend(each for each in asked if "==" in each)
-        return build(asked, *more)
-
-    monkeypatch.setattr(uv_turns, "build", noted)
-    return done
 
 
 @pytest.mark.parametrize("said", ["Failed to fetch a model: dns error", "No space left on device (os error 28)"])
@@ -75,7 +54,7 @@ def test_a_build_that_writes_without_end_is_ended(
     assert isinstance(found, Failure)
     assert (found.status, found.reason.startswith("it wrote more than")) == ("unresolved", True), found
     assert builds == ["tinysource==1.0"], "it would do the same once more"
-    assert not source_cache.place().with_suffix(".lock").stat().st_size
+    assert not source_cache.place().with_suffix(".unfinished").exists()
     assert list(source_cache.place().iterdir()) == [], "else what is left of builds adds up"
 
 
@@ -85,7 +64,7 @@ def test_a_build_that_takes_too_long_is_done_once(
     write_sdist(sources, PLANTING.replace("PLANT", "__import__('time').sleep(3600)"))
     if not is_on("builds"):
         return  # doctor says so
-    monkeypatch.setattr(uv, "TIMEOUT_SECONDS", 5)
+    monkeypatch.setattr(uv_turns, "LONGEST_BUILD_SECONDS", 5)
     found = locks.resolve(request("tinysource"))
     assert isinstance(found, Failure)
     assert (found.status, found.reason) == ("unresolved", "it was not done within 5 s and was ended")
@@ -110,7 +89,7 @@ def test_what_an_ended_build_left_stays_as_long_as_others_build(own_cache: Path)
     with source_cache.in_use():
         with source_cache.in_use():
             (source_cache.place() / "left").touch()
-            source_cache.give_up()
+            source_cache.begun()
         assert (source_cache.place() / "left").exists(), "somebody builds"
     assert not (source_cache.place() / "left").exists()
     with source_cache.in_use():
@@ -120,7 +99,7 @@ def test_what_an_ended_build_left_stays_as_long_as_others_build(own_cache: Path)
 
 def test_what_is_left_where_its_last_user_was_killed_goes_before_the_next_build(own_cache: Path) -> None:
     (source_cache.place() / "left").touch()
-    source_cache.give_up()
+    source_cache.begun()
     with source_cache.in_use():
         assert not (source_cache.place() / "left").exists()
 
@@ -205,59 +184,6 @@ def test_a_launcher_that_fails_once_is_not_the_packages_fault(sources: Path, mon
         "pip", *options, "tinysource", source=[":all:"], python=python, writable=[sources], key="k"
     )
     assert (answer.refused, len(turns)) == ("no-sandbox", 1)
-
-
-def test_what_never_builds_is_not_built_for_ever(
-    sources: Path, builds: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_sdist(sources, PLANTING.replace("PLANT", "raise RuntimeError('never')"))
-    if not is_on("builds"):
-        return  # doctor says so
-
-    def resolved_in_run(number: int, week: str = "2026-45") -> Failure:
-        monkeypatch.setattr(failed_builds, "_RUN", str(number))
-        monkeypatch.setattr(source_builds, "_week", lambda _: week)
-        builds.clear()
-        found = locks.resolve(request("tinysource"))
-        assert isinstance(found, Failure)
-        assert (found.status, found.reason.startswith("Failed to build")) == ("unresolved", True), found
-        return found
-
-    for number in (1, 1, 1, 1, 2, 3):
-        assert "not tried again" not in resolved_in_run(number).reason
-        assert builds == ["tinysource==1.0"], "of one run all failures count once"
-    found = resolved_in_run(4)
-    assert builds == []
-    assert found.reason.endswith("RuntimeError: never; so it did in 3 runs, and is not tried again (--again tries it)")
-    assert "RuntimeError: never" in found.stderr_tail
-    resolved_in_run(5, week="2026-46")
-    assert builds == ["tinysource==1.0"], "what builds need may have a newer version"
-    failed_builds.forget()
-    resolved_in_run(6)
-    assert builds == ["tinysource==1.0"]
-    write_sdist(sources, PLANTING.replace("PLANT", "pass"))
-    assert isinstance(locks.resolve(request("tinysource")), Release)
-    assert list((folders.cache() / "failed-builds").iterdir()) == []
-
-
-def test_what_never_installs_is_not_built_for_ever(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_sdist(sources, PLANTING.replace("PLANT", "assert not os.environ.get('CFLAGS'), 'never'"))
-    release = locks.resolve(request("tinysource"))
-    assert isinstance(release, Release)
-    monkeypatch.setenv("CFLAGS", "-O1")
-    if not is_on("builds"):
-        return  # doctor says so
-    folders.remove(source_cache.place())
-    reasons = []
-    for number in range(MOST_RUNS + 1):
-        monkeypatch.setattr(failed_builds, "_RUN", str(number))
-        failure = venvs.ensure(Recipe.of(release), "r")
-        assert failure is not None
-        assert failure.status == "unbuilt", failure
-        reasons.append(failure.reason)
-    assert ["not tried again" in each for each in reasons] == [False] * MOST_RUNS + [True]
-    monkeypatch.delenv("CFLAGS")
-    assert venvs.ensure(Recipe.of(release), "r") is None, "with other settings it is another build"
 
 
 @pytest.mark.parametrize("source", [True, ["tinysource"]])

@@ -105,7 +105,7 @@ Other = ray.remote(num_cpus=1)(type("Other", (), {"ready": lambda self: True}))
 others = [Other.remote(), Other.remote()]
 ray.get([each.ready.remote() for each in others])
 sentences = []
-hired = crew.Crew(ray, _Worker, most=None, here=None, tell=sentences.append)
+hired = crew.Crew(ray, _Worker, most=None, here=None, tell=sentences.append, part=("run", False))
 
 def outcomes(count):
     jobs = [CountedJob(name=f"{count}.{number}", folder=folder, outcomes=1, size=1) for number in range(count)]

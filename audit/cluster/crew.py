@@ -40,10 +40,12 @@ class Crew:
         most: int | None,
         here: Callable[[], Node] | None,
         tell: Callable[[str], None],
+        part: tuple[str, bool],
     ) -> None:
         """``worker`` is the actors' class, ``most`` jobs run at once; ``here`` tells of a local Ray's one node.
 
-        ``tell`` is given a sentence where somebody has to wait for long.
+        ``part`` is told to each actor: the run that it works for. ``tell`` is given a sentence where somebody has to
+        wait for long.
         """
         self.ray = ray
         self.most = most
@@ -53,6 +55,7 @@ class Crew:
         self._worker = worker
         self._here = here
         self._tell = tell
+        self._part = part
         self._known: set[str] = set()
         self._refused: dict[str, str] = {}
         self._told_busy: set[str] = set()
@@ -236,11 +239,11 @@ class Crew:
 
     def _hire(self, name: str) -> Hand:
         if self._here is not None:
-            actor = self.ray.remote(num_cpus=1)(self._worker).remote(())
+            actor = self.ray.remote(num_cpus=1)(self._worker).remote((), *self._part)
         else:
             strategy = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(name, soft=False)
             options = {"num_cpus": 1, "scheduling_strategy": strategy}
-            actor = self.ray.remote(**options)(self._worker).remote(outfitting.pins())
+            actor = self.ray.remote(**options)(self._worker).remote(outfitting.pins(), *self._part)
         hand = Hand(actor=actor, node=name)
         self._hands.append(hand)
         return hand

@@ -45,9 +45,20 @@ class Workers:
     so both go on in the background.
     """
 
-    def __init__(self, address: str | None, count: int | None, tell: Callable[[str], None] = lambda _: None) -> None:
-        """``tell`` is given a sentence where somebody has to wait for long."""
+    def __init__(
+        self,
+        address: str | None,
+        count: int | None,
+        tell: Callable[[str], None] = lambda _: None,
+        *,
+        again: bool = False,
+    ) -> None:
+        """``tell`` is given a sentence where somebody has to wait for long.
+
+        ``again`` says that nodes are to build again what failed to build there in earlier runs.
+        """
         self._tell = tell
+        self._again = again
         self._address = address or os.environ.get("RAY_ADDRESS") or None
         self._count = count
         self._background = ThreadPoolExecutor(1)
@@ -73,7 +84,10 @@ class Workers:
     def prepare(self) -> None:
         """Begin to start Ray: jobs are coming."""
         if self._started is None:
-            self._started = self._background.submit(_start_ray, self._address, self._count, self._tell)
+            from audit.installing import failed_builds
+
+            part = failed_builds.run(), self._again
+            self._started = self._background.submit(_start_ray, self._address, self._count, self._tell, part)
 
     def finish(self) -> None:
         """Begin to end Ray: no more jobs are coming."""
@@ -129,7 +143,7 @@ def _run_here(jobs: Sequence[Job[Outcome]]) -> Iterator[Outcome]:
         yield from here.outcomes(wait=LOOK_SECONDS)
 
 
-def _start_ray(address: str | None, count: int | None, tell: Callable[[str], None]) -> Crew:
+def _start_ray(address: str | None, count: int | None, tell: Callable[[str], None], part: tuple[str, bool]) -> Crew:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -158,9 +172,9 @@ def _start_ray(address: str | None, count: int | None, tell: Callable[[str], Non
     # Ray prints what befalls its nodes between the lines of this program, which tells of it in its own words.
     connected._private.worker._worker_logs_enabled = False
     if address:
-        return Crew(connected, _Worker, most=count, here=None, tell=tell)
+        return Crew(connected, _Worker, most=count, here=None, tell=tell, part=part)
     slots = max(1, int(connected.cluster_resources().get("CPU", 1)))
-    return Crew(connected, _Worker, most=count, here=lambda: _look_around(slots), tell=tell)
+    return Crew(connected, _Worker, most=count, here=lambda: _look_around(slots), tell=tell, part=part)
 
 
 @contextlib.contextmanager
@@ -227,12 +241,18 @@ def _outlive_dumpers() -> None:
 class _Worker:
     """What runs in an actor: one job at a time, one outcome after the other."""
 
-    def __init__(self, wanted: Sequence[str]) -> None:
-        """``wanted`` has to be importable before a job can arrive; what went wrong with that is told when asked."""
+    def __init__(self, wanted: Sequence[str], run: str, again: bool) -> None:
+        """``wanted`` has to be importable before a job can arrive; what went wrong with that is told when asked.
+
+        It works for the ``run`` of that name, which may want ``again`` what failed to build here before.
+        """
         self._trouble: OSError | None = None
         _outlive_dumpers()
         try:
             outfitting.outfit(wanted, folders.cache())
+            from audit.installing import failed_builds  # which needs what has just been made importable
+
+            failed_builds.take_part(run, again=again)
         except OSError as error:
             self._trouble = error
 

@@ -25,6 +25,9 @@ LEAST_ROOM_FILES = 1000
 WEIGH_SECONDS = 1.0
 """Between looks at how much was written. A disk takes a few GB in that time."""
 
+_MOST_LOOKS = 5 * MOST_FILES
+"""At what processes hold open. Threads mostly share that, and each of them is looked at."""
+
 _BLOCK_BYTES = 512  # of st_blocks, whatever the blocks of the file system are
 
 
@@ -89,7 +92,7 @@ def of_nameless(processes: Iterable[int], disk: int) -> Weight:
     """
     found: dict[int, int] = {}
     for number, handle in enumerate(_handles(processes)):
-        if number > MOST_FILES:
+        if number > _MOST_LOOKS:
             return Weight(files=number)
         with contextlib.suppress(OSError):  # it was closed, or its process has ended
             file = handle.stat()
@@ -100,7 +103,7 @@ def of_nameless(processes: Iterable[int], disk: int) -> Weight:
 
 def _handles(processes: Iterable[int]) -> Iterator[os.DirEntry[str]]:
     """What each thread holds: they need not share it, and the first may have ended before the others."""
-    for place in (task for process in processes for task in Path(f"/proc/{process}/task").glob("*")):
+    for place in (task for process in processes for task in _tasks(process)):
         try:
             with os.scandir(place / "fd") as entries:
                 yield from entries
@@ -109,6 +112,13 @@ def _handles(processes: Iterable[int]) -> Iterator[os.DirEntry[str]]:
         except PermissionError as error:
             if _has_memory(place):  # one that is just ending has none, and is shown to root alone
                 raise folders.Unseen(error.errno, error.strerror, str(place)) from None
+
+
+def _tasks(process: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{process}/task").iterdir())
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def _has_memory(task: Path) -> bool:

@@ -45,6 +45,11 @@ _MISSING = (
     re.compile(r"Failed to install requirements from[^\n]*\n *cause: Failed to download `([^`\n]+)`"),
 )
 _ALL_MISSING = re.compile(r"No solution found when resolving: (`[^\n]+`)")
+_FAILED = "The build backend returned an error"
+"""What uv says of a build that had what it asked for."""
+_OFFLINE = "the network was disabled"
+"""What it says where it lacks something that it may not name."""
+
 _RESOLVING = ["pip", "compile", "-", "--no-header", "--no-annotate"]
 _INSTALLING = ["pip", "install", "--no-deps", "--no-compile-bytecode"]
 _DECIDING = ("--constraints", "--exclude-newer", "--prerelease", "--only-binary", "--no-binary", "--python")
@@ -56,7 +61,8 @@ def resolve(*arguments: str, source: Sequence[str], python: Path | None = None, 
     if not source:
         return _advised(uv.call(*asked, given=given))
     if not protections.parts_builds():
-        return _together(asked, given)
+        read = (Path(each).read_text(encoding="utf-8") for each in _deciding(asked, "--constraints")[1::2])
+        return failed_builds.patiently(lambda: _together(asked, given), "resolve", given, *source, *read, _week(asked))
     with source_cache.in_use(), tempfile.TemporaryDirectory() as name:
         settings = Path(name)
         known: dict[tuple[str, str], dict[str, object]] = {}
@@ -70,7 +76,7 @@ def resolve(*arguments: str, source: Sequence[str], python: Path | None = None, 
             wanted = _TO_BUILD.search(fetched.errors)
             if wanted is None:  # not to build, but to ask the Python who it is, which is remembered
                 told = uv_turns.build([*_RESOLVING, *_deciding(asked, "--python")], "", python)
-                if told.refused or told.overran:
+                if told.refused or told.overran:  # what else is wrong with it, the next turn tells
                     return told
             elif wanted.groups() in known:
                 break
@@ -109,9 +115,11 @@ def _installed(asked: Sequence[str], python: Path, writable: Sequence[Path]) -> 
 def _together(asked: Sequence[str], given: str) -> Answer:
     """Fetch and build in one call, where the system cannot part the two; whatever ends it may be a build."""
     answer = uv.call(*asked, given=given, variables=uv_turns.toolchain())
-    if not answer.ended_by:
-        return answer
-    return replace(answer, errors=f"error: it was ended by {answer.ended_by}\n{answer.errors}", ended_by="")
+    if answer.ended_by:
+        answer = replace(answer, errors=f"error: it was ended by {answer.ended_by}\n{answer.errors}", ended_by="")
+    has_failed = answer.overran == uv.TIME or _FAILED in answer.own_words
+    machines = answer.ok or answer.unreachable or answer.full_disk
+    return replace(answer, is_own_fault=has_failed and not machines)
 
 
 def _built(asked: Sequence[str], python: Path | None, writable: Sequence[Path]) -> Answer:
@@ -123,7 +131,7 @@ def _built(asked: Sequence[str], python: Path | None, writable: Sequence[Path]) 
         missing = _missing(built) - looked_for
         patience -= not missing
         if _is_final(built) or patience < 0:
-            break
+            return replace(built, is_own_fault=_is_own_fault(built))
         fetched = _fetch_more(asked, missing, writable)
         if not was_denied(fetched) and not (fetched.ok and missing):
             return fetched  # all of it is done, or cannot be had
@@ -132,14 +140,21 @@ def _built(asked: Sequence[str], python: Path | None, writable: Sequence[Path]) 
 
 
 def _week(asked: Sequence[str]) -> str:
-    """That of the index which is asked: what builds need may have a newer version by the next."""
+    """That of the index which is asked: by the next, what builds need may have a newer version."""
     (day,) = _deciding(asked, "--exclude-newer")[1:] or [datetime.datetime.now(datetime.UTC).date().isoformat()]
     return "-".join(map(str, datetime.date.fromisoformat(day[: len("2026-11-01")]).isocalendar()[:2]))
 
 
 def _is_final(built: Answer) -> bool:
     """Whether it is done, or would come to the same with all there is: what it lacks is not the reason."""
-    return built.ok or built.refused is not None or built.has_failed_to_build
+    return bool(built.ok or built.refused or built.overran) or _FAILED in built.own_words
+
+
+def _is_own_fault(built: Answer) -> bool:
+    """Whether it failed by itself: not by the machine, nor by what it lacks, nor perhaps by what others wrote."""
+    machines = built.refused is not None or built.full_disk or built.overran == uv.ROOM
+    lacks = bool(_missing(built)) or _OFFLINE in built.own_words
+    return not (built.ok or machines or lacks)
 
 
 def _missing(built: Answer) -> set[str]:

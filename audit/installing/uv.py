@@ -31,8 +31,8 @@ _UNREACHABLE = re.compile(
     re.I | re.M,
 )
 """Where uv's sentences begin: in a hint it may show what a package wrote among its metadata."""
-_FAILED_BUILD = "The build backend returned an error"
-"""What uv says of a build that had what it asked for."""
+TIME, ROOM = "time", "room"
+"""What a call may take too much of."""
 
 _LONGEST_ERROR = 500
 """Characters of a build's last error that are told beside what uv says."""
@@ -68,8 +68,10 @@ class Answer:
     """Whether it was to use no network: that it missed something then says nothing about the index."""
     known: str = ""
     """The sentence that says why, where that is known from an earlier call."""
-    overran: bool = False
-    """Whether it was ended for taking too long or writing too much, as it would be once more."""
+    overran: str = ""
+    """What it took too much of, so that it was ended."""
+    is_own_fault: bool = False
+    """Whether a build failed by itself: neither by the machine nor by what it lacked."""
 
     def failure(self, subject: str, stage: str, status: Status, seconds: float) -> Failure:
         """The call as a failure of a release. What is not the packages' fault has a status of its own."""
@@ -77,7 +79,7 @@ class Answer:
             status = self.refused
         elif self.ended_by:
             status = Status.WORKER_LOST
-        elif self.unreachable or self.full_disk:
+        elif not self.known and (self.unreachable or self.full_disk):
             status = Status.UNREACHABLE if self.unreachable else Status.DISK_FULL
         return Failure(
             subject=subject,
@@ -124,12 +126,6 @@ class Answer:
     def full_disk(self) -> bool:
         """Whether the disk was full, which says nothing about the packages either."""
         return not self.ok and bool(_FULL_DISK.search(self.own_words))
-
-    @property
-    def has_failed_to_build(self) -> bool:
-        """Whether a build is why it failed, and neither something that it lacked nor the machine."""
-        own = self.overran or _FAILED_BUILD in self.own_words
-        return not self.ok and own and self.refused is None and not self.full_disk
 
     @property
     def own_words(self) -> str:
@@ -191,7 +187,10 @@ def call(
     if took_too_long:
         ended_by = f"this program, as it was not done within {TIMEOUT_SECONDS} s"
     secrets = uv_variables.secrets(environment)
-    return Answer(ok=code == 0, output=output, errors=errors, exit_code=code, secrets=secrets, ended_by=ended_by)
+    return Answer(
+        ok=code == 0, output=output, errors=errors, exit_code=code, secrets=secrets, ended_by=ended_by,
+        overran=TIME if took_too_long else "",
+    )  # fmt: skip
 
 
 def stop() -> None:

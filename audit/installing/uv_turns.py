@@ -28,6 +28,9 @@ from audit.installing.uv_variables import redacted
 _REFUSED = "confine: "
 """What the launcher begins with where it could not keep uv from starting programs."""
 
+LONGEST_BUILD_SECONDS = 1800
+"""Half an hour: large ones take some minutes on a fast machine."""
+
 LARGEST_BUILD_BYTES = 2 * LARGEST_BUILT_FILE_BYTES
 """Of all that is written while a build lasts: its own files twice, as it makes them and as they are installed."""
 
@@ -87,7 +90,7 @@ def build(asked: Sequence[str], given: str, python: Path | None, writable: Seque
             folder=folder,
             writable=(source_cache.place(), *writable),
             needed=(uv.executable(), *interpreter, *_local_sources(), *_files(asked)),
-            cpu_seconds=uv.TIMEOUT_SECONDS * (os.cpu_count() or 1),
+            cpu_seconds=LONGEST_BUILD_SECONDS * (os.cpu_count() or 1),
             largest_file=LARGEST_BUILT_FILE_BYTES,
         )
         _copy_settings(bounds)
@@ -100,13 +103,14 @@ def _run(command: Sequence[str], bounds: Bounds, given: str) -> Answer:
         feed.write(given.encode())
         feed.seek(0)
         written = _Written(bounds, (output, errors))
+        mark = source_cache.begun()
         child = confinement.start(command, bounds, environment=_variables(), output=output, errors=errors, given=feed)
         try:
-            trouble = _await(child.process, written)
+            overran, trouble = _await(child.process, written)
         finally:
             child.end()
-        if trouble:
-            source_cache.give_up()
+        if not trouble and child.process.returncode >= 0:
+            mark.unlink(missing_ok=True)
         told = f"{_both_ends(errors)}{child.notes}\n{trouble}".rstrip("\n") + "\n"
         answered = os.pread(output.fileno(), LONGEST_ANSWER, 0).decode("utf-8", errors="replace")
         code = child.process.returncode
@@ -114,9 +118,7 @@ def _run(command: Sequence[str], bounds: Bounds, given: str) -> Answer:
         refused = None if child.launched else Status.NO_SANDBOX
         if not ok and child.launched and written.lacks_room:
             refused = Status.DISK_FULL
-    return Answer(
-        ok=ok, output=answered, errors=told, exit_code=code, refused=refused, offline=True, overran=bool(trouble)
-    )
+    return Answer(ok=ok, output=answered, errors=told, exit_code=code, refused=refused, offline=True, overran=overran)
 
 
 class _Written:
@@ -173,17 +175,17 @@ def _weighed(places: Sequence[Path]) -> Weight:
     raise NoSandbox("what builds write cannot be limited: delete `uv-source` in the cache")
 
 
-def _await(process: subprocess.Popen[bytes], written: _Written) -> str:
-    """Wait for the end. Why it has to be brought about, as uv would say it; nothing where it came by itself."""
-    deadline = time.monotonic() + uv.TIMEOUT_SECONDS
+def _await(process: subprocess.Popen[bytes], written: _Written) -> tuple[str, str]:
+    """Wait for the end. Why it has to be brought about, also as uv would say it; nothing where it came by itself."""
+    deadline = time.monotonic() + LONGEST_BUILD_SECONDS
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(WEIGH_SECONDS)
         trouble = written.too_much()
         if trouble or process.returncode is not None:
-            return trouble
+            return uv.ROOM if trouble else "", trouble
         if time.monotonic() > deadline:
-            return f"error: it was not done within {uv.TIMEOUT_SECONDS} s and was ended"
+            return uv.TIME, f"error: it was not done within {LONGEST_BUILD_SECONDS} s and was ended"
 
 
 def _both_ends(printed: IO[bytes]) -> str:

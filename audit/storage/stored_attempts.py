@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from audit import failures
 from audit.failures import BREAKAGE, MOST_RUNS, Failure, Status
 from audit.storage.database import Database
 
@@ -74,7 +73,7 @@ def _given_up(
         subject=asked.subject,
         stage=asked.stage,
         status=Status(status),
-        reason=failures.given_up(reason, runs),
+        reason=f"{reason}; so it did in {runs} runs, and is not tried again (--again tries it)",
         exit_code=exit_code,
         signal=number,
         stderr_tail=tail,

@@ -66,7 +66,8 @@ def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedRele
     accepted = waivers.beside(file.path, wishes.waivers, today())
     if wishes.again:
         failed_builds.forget()
-    with Store(wishes.database) as store, Workers(wishes.address, wishes.jobs, screen.note) as runner:
+    workers = Workers(wishes.address, wishes.jobs, screen.note, again=wishes.again)
+    with Store(wishes.database) as store, workers as runner:
         tools = Tools(store=store, runner=runner, reporter=screen, timeout=wishes.timeout, again=wishes.again)
         result = pipeline.audit(file, tools, asked=asked, explained=wishes.explain)
         told = summary.summarise(store, result.run_id)
