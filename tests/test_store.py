@@ -17,6 +17,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from audit import digests
 from audit.errors import DamagedStore, StoreError, UsageError
 from audit.failures import Status
 from audit.stimuli.bank import Bank, Coverage
@@ -76,6 +77,29 @@ def test_what_cannot_be_written_is_not_called_damaged(store: Store) -> None:
     with pytest.raises(StoreError, match="could not be written: Constraint Error") as met:
         store.begin_run(RUN)
     assert not isinstance(met.value, DamagedStore)
+
+
+@pytest.mark.parametrize("how", ["cut short", "overwritten"])
+def test_damage_that_is_come_upon_is_called_so(tmp_path: Path, how: str) -> None:
+    """Wherever it is: what describes a database lies anywhere in its file, and is read when it is needed."""
+    whole, damaged = tmp_path / "audit.duckdb", tmp_path / "damaged.duckdb"
+    with Store(whole) as store:
+        store.put_locks({str(number): (digests.digest(str(number)) * 100, []) for number in range(500)})
+    content = whole.read_bytes()
+    found = []
+    for place in range(2**16, len(content), 2**16):
+        damaged.write_bytes(
+            content[:place] + (bytes(2**12) + content[place + 2**12 :] if how == "overwritten" else b"")
+        )
+        try:
+            with Store(damaged) as store:
+                store.put_locks({})
+                store.query("SELECT sum(length(text)) FROM internal.locks")
+                store.put_locks({"new": ("text", [])})
+        except DamagedStore as error:
+            found.append(str(error))
+    assert found
+    assert all("cannot be used as a database" in each for each in found)
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:

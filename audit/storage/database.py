@@ -33,6 +33,9 @@ ROWS_AT_ONCE = 2048
 _REFUSALS = frozenset(map(os.strerror, errno.errorcode))
 """What the system says, at the end of an error of DuckDB's, of a file that it does not hand out, damaged or not."""
 
+_DAMAGE = re.compile("Could not read enough bytes|Corrupt database file")
+"""What DuckDB says where it comes upon something in the file that it has not written so, perhaps long after opening."""
+
 _INTERRUPTED = "Query interrupted"
 """Of the RuntimeError that DuckDB raises in place of what a signal's handler raised while it worked."""
 
@@ -65,7 +68,7 @@ class Database:
     def close(self) -> None:
         """Write what is left to be written, and let others open it."""
         try:
-            with _interruptions_passed_on():
+            with self._working():
                 self._connection.close()
         except duckdb.Error as error:
             raise _unusable(self.path, error) from None
@@ -73,7 +76,7 @@ class Database:
     def query(self, sql: str, parameters: Parameters = ()) -> Table:
         """Run one query."""
         try:
-            with _interruptions_passed_on():
+            with self._working():
                 answer = self._connection.execute(sql, _given(parameters))
                 columns = tuple(each[0] for each in answer.description or ()) if answer is not None else ()
                 return Table(columns=columns, rows=tuple(answer.fetchall()) if columns else ())
@@ -83,7 +86,7 @@ class Database:
     def write_parquet(self, sql: str, path: Path, parameters: Parameters = ()) -> None:
         """Run one query and write its answer to a Parquet file."""
         try:
-            with _interruptions_passed_on():
+            with self._working():
                 self._connection.sql(sql, params=_given(parameters)).write_parquet(str(path))
         except (duckdb.Error, AttributeError) as error:
             raise UsageError(f"the query could not be written to {path}: {_first_lines(error)}") from None
@@ -92,7 +95,7 @@ class Database:
     def transaction(self) -> Iterator[None]:
         """All of what is done within, or nothing."""
         try:
-            with _interruptions_passed_on():
+            with self._working():
                 self._connection.begin()
                 try:
                     yield
@@ -105,13 +108,24 @@ class Database:
 
     def execute(self, sql: str, parameters: Sequence[Any]) -> None:
         """Run SQL that has no answer."""
-        with _interruptions_passed_on():
+        with self._working():
             self._connection.execute(sql, list(parameters))
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The answer to SQL of this program's own: an error in it is a bug."""
-        with _interruptions_passed_on():
+        with self._working():
             return self._connection.execute(sql, list(parameters)).fetchall()
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """Work on what is open. Damage that is come upon is the file's, and no mistake in what was asked."""
+        try:
+            with _interruptions_passed_on():
+                yield
+        except duckdb.Error as error:
+            if _DAMAGE.search(str(error)):
+                raise _damaged(self.path, error) from None
+            raise
 
     def insert_records(self, table: str, run_id: str, records: Sequence[Any]) -> None:
         """Insert rows of a run, with the names of their fields as columns."""
@@ -170,9 +184,11 @@ def _given(parameters: Parameters) -> list[Any] | dict[str, Any]:
 
 def _unusable(path: Path, error: Exception, *, read_only: bool = False) -> StoreError:
     """What an error comes to while a database is opened or closed, which is when all that describes it is read."""
-    return _refused(path, error, read_only=read_only) or DamagedStore(
-        f"{path} cannot be used as a database: {_first_lines(error)}"
-    )
+    return _refused(path, error, read_only=read_only) or _damaged(path, error)
+
+
+def _damaged(path: Path, error: Exception) -> DamagedStore:
+    return DamagedStore(f"{path} cannot be used as a database: {_first_lines(error)}")
 
 
 def _unwritten(path: Path, error: Exception) -> StoreError:
