@@ -20,7 +20,6 @@ from audit.cluster import descendants
 from audit.cluster.workers import Workers
 from audit.comparisons import sensitivity as sensing
 from audit.confining import protections
-from audit.console import Screen
 from audit.doctor import checks
 from audit.errors import (
     EXIT_CHANGED,
@@ -33,6 +32,8 @@ from audit.errors import (
 from audit.installing import uv
 from audit.reports.summaries.outputs import Outputs
 from audit.storage.store import Store
+from audit.terminal import reproductions
+from audit.terminal.screen import Screen
 from audit.tools import Tools
 from audit.verbs import (
     explain_verb,
@@ -46,7 +47,7 @@ from audit.verbs import (
     search_verbs,
 )
 from audit.verbs.headings import Headings
-from audit.verbs.running import Wishes
+from audit.verbs.running import RunOptions
 
 PROGRAM = "release-audit"
 
@@ -77,7 +78,7 @@ def run(
     """Audit MATRIX: a path, or a name in matrices/."""
     file = matrix_file.read(matrix_file.find(matrix))
     wanted = Outputs.of(**summaries)
-    wishes = Wishes(
+    wishes = RunOptions(
         database=database, check=check, address=address, jobs=jobs, timeout=timeout, explain=explain, again=again,
         waivers=waivers, outputs=wanted,
     )  # fmt: skip
@@ -176,7 +177,7 @@ def reproduce(names: tuple[str, ...], database: Path, jobs: int | None, timeout:
     reproducing.chosen(names)  # a wrong name is said before anything is opened
     with Store(database) as store, Workers(None, jobs) as runner:
         found = reproducing.reproduce(names, Tools(store=store, runner=runner, reporter=screen, timeout=timeout))
-    screen.reproduced(found, time.monotonic() - began)
+    reproductions.show(screen, found, time.monotonic() - began)
     return EXIT_CHANGED if any(each.wrong for each in found) else EXIT_COMPLETE
 
 

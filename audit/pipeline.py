@@ -28,7 +28,7 @@ from audit.dumps import dumping
 from audit.dumps.counts import DumpCounts
 from audit.dumps.dumping import Dumped
 from audit.errors import EXIT_COMPLETE, EXIT_INCOMPLETE
-from audit.explanations import explaining, showing, telling
+from audit.explanations import explaining, showing, stored_pairs
 from audit.explanations.explaining import Explanation
 from audit.failures import Failure
 from audit.laws import speaking
@@ -215,8 +215,8 @@ def explain(planned: Planned, tools: Tools) -> tuple[Failure, ...]:
     of = {cell.identifier: cell for cell in planned.cells}
     run, drawn, store = planned.run, planned.stimuli.drawn, tools.store
     found = {}
-    for environment, older, newer in telling.changed_neighbours(store, run.run_id):
-        stored = telling.stored_pair(store, environment, older, newer, run_id=run.run_id)
+    for environment, older, newer in stored_pairs.changed_neighbours(store, run.run_id):
+        stored = stored_pairs.find(store, environment, older, newer, run_id=run.run_id)
         if stored is not None:
             ends = of[f"{older}/{environment}"], of[f"{newer}/{environment}"]
             found[stored.older_behaviour, stored.newer_behaviour] = ends, stored

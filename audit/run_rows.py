@@ -20,7 +20,7 @@ from audit.dumps.dumping import Dumped
 from audit.failures import Failure, Status
 from audit.installing import uv
 from audit.installing.locks import Release
-from audit.planning.drawing import Drawn, Stimuli
+from audit.planning.drawing import DrawnEnvironment, Stimuli
 from audit.planning.plan import Cell
 from audit.storage.records import RunCell, RunEnvironment, RunRecord, RunRelease, now
 
@@ -107,7 +107,7 @@ def cell_rows(
     return rows
 
 
-def environment_rows(drawn: Mapping[str, Drawn], held: Mapping[str, Control]) -> list[RunEnvironment]:
+def environment_rows(drawn: Mapping[str, DrawnEnvironment], held: Mapping[str, Control]) -> list[RunEnvironment]:
     """What was exercised of every environment, and what its controls showed."""
     rows = []
     for title, each in drawn.items():
@@ -132,7 +132,7 @@ def environment_rows(drawn: Mapping[str, Drawn], held: Mapping[str, Control]) ->
     return rows
 
 
-def _coverage(drawn: Drawn) -> str:
+def _coverage(drawn: DrawnEnvironment) -> str:
     if drawn.coverage is not None:
         return drawn.coverage.text
     if drawn.known.layout.evidence == "table":

@@ -25,16 +25,16 @@ import psutil
 
 from audit.asked import attachments, matrix_file
 from audit.asked.stimulus_spec import StimulusSpec
-from audit.console import Screen
 from audit.installing import listing, locks
 from audit.installing.venvs import Recipe
 from audit.planning import building, drawing, plan
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import DrawnEnvironment
 from audit.planning.plan import Cell
 from audit.processes import dumper_request
 from audit.stimuli import starts, stimulus
 from audit.stimuli.stimulus import Stimulus
 from audit.storage.store import Store
+from audit.terminal.screen import Screen
 from bench import algebra, attribution, queries, stages
 
 HERE = Path(__file__).parent
@@ -53,7 +53,7 @@ class Prepared:
     """A matrix whose virtualenvs stand and whose stimuli are drawn."""
 
     cells: Sequence[Cell]
-    drawn: Mapping[str, Drawn]
+    drawn: Mapping[str, DrawnEnvironment]
 
 
 def main() -> None:
@@ -108,7 +108,7 @@ def prepare(matrix: str, folder: Path, screen: Screen) -> Prepared:
     return Prepared(cells=cells, drawn=drawn)
 
 
-def forced_steps(drawn: Drawn) -> Stimulus:
+def forced_steps(drawn: DrawnEnvironment) -> Stimulus:
     """As many forced steps, with nudged copies, as a bank of the default size gives."""
     spec = StimulusSpec(trajectories=FORCED_STATES, steps=1, actions="uniform")
     forced = starts.horizon(spec, drawn.known.cell.environment, drawn.known.layout)

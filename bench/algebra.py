@@ -17,8 +17,8 @@ from analysis.algebra.screening import Unit
 from analysis.paper import catalogue, laws
 from analysis.paper.experiments import EXPERIMENTS
 from audit.cluster.workers import Workers
-from audit.console import Screen
 from audit.reproducing import PartJob
+from audit.terminal.screen import Screen
 
 Floats = NDArray[np.float64]
 

@@ -23,7 +23,7 @@ from analysis.algebra.verdict import Verdict
 from analysis.paper import laws
 from analysis.paper.certificates import deviation
 from analysis.paper.systems import SPECIFIED, AcrobotRun, drawn
-from audit.console import Screen
+from audit.terminal.screen import Screen
 
 CONSTANTS = laws.parameterised("acrobot").parameters
 ERRORS = (0.002, 0.05)

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from audit.console import Screen
 from audit.storage import named_queries
 from audit.storage.store import Store
+from audit.terminal.screen import Screen
 from tests import synthetic_store
 from tests.synthetic_store import Size
 from tests.test_neighbours import define_pairs_as_before

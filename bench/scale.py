@@ -22,17 +22,17 @@ import numpy as np
 
 from audit import pipeline, run_rows
 from audit.comparisons import comparing, controls
-from audit.console import Screen
 from audit.dumps import dumping
-from audit.explanations import telling
+from audit.explanations import stored_pairs
 from audit.installing import listing
 from audit.pipeline import Planned, Recorded
 from audit.planning import plan
-from audit.planning.drawing import Drawn, Stimuli
+from audit.planning.drawing import DrawnEnvironment, Stimuli
 from audit.planning.probing import Layouts
 from audit.planning.releasing import ResolvedReleases
 from audit.reports import summary
 from audit.storage.store import Store
+from audit.terminal.screen import Screen
 from audit.tools import Tools
 from bench import synthetic
 from bench.synthetic import ENVIRONMENTS, Answering, Silent, Size, Watch
@@ -207,14 +207,14 @@ def audit(size: Size, tools: Tools, watch: Watch) -> None:
         pipeline.finish(planned, recorded, judged, store)
     with watch.part("reading"):
         found = summary.summarise(store, run.run_id)
-        telling.changed_neighbours(store, run.run_id)
+        stored_pairs.changed_neighbours(store, run.run_id)
     with watch.part("again"):
         assert len(dumping.known(recordings, store)) == len(recordings)
         wanted = comparing.wanted(rows, run.pairing, run.against)
     _check(size, found.counts, len(wanted), drawn)
 
 
-def _check(size: Size, counts: Mapping[str, int], wanted: int, drawn: Mapping[str, Drawn]) -> None:
+def _check(size: Size, counts: Mapping[str, int], wanted: int, drawn: Mapping[str, DrawnEnvironment]) -> None:
     """A measurement of something else would be quick, too."""
     assert sum(counts.values()) == math.comb(size.releases, 2) * len(drawn), counts
     assert wanted == math.comb(size.behaviours, 2) * len(drawn), wanted

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from audit.asked.stimulus_spec import StimulusSpec
-from audit.console import Screen
 from audit.planning import plan
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import DrawnEnvironment
 from audit.planning.plan import Cell
 from audit.processes import dumper_process
 from audit.processes.answers import CellAnswer
 from audit.stimuli import starts, stimulus
+from audit.terminal.screen import Screen
 from audit.tools import CELL_SECONDS
 
 TARGET = 3.0
@@ -21,7 +21,7 @@ STATES = 320
 _ROUNDS = 5
 
 
-def compare(cells: Sequence[Cell], drawn: Mapping[str, Drawn], screen: Screen) -> None:
+def compare(cells: Sequence[Cell], drawn: Mapping[str, DrawnEnvironment], screen: Screen) -> None:
     """Environment by environment on its newest release, both tasks in one process, in turns."""
     rows, taken_total, looked_total = [], 0.0, 0.0
     for title, cell in {cell.environment.title: cell for cell in cells}.items():
@@ -33,7 +33,7 @@ def compare(cells: Sequence[Cell], drawn: Mapping[str, Drawn], screen: Screen) -
     screen.note(f"looking into {STATES} forced steps over taking them: {ratio:.2f} (target at most {TARGET})")
 
 
-def _measure(cell: Cell, drawn: Drawn) -> tuple[float, float]:
+def _measure(cell: Cell, drawn: DrawnEnvironment) -> tuple[float, float]:
     spec = StimulusSpec(trajectories=STATES, steps=1, actions="uniform")
     batch = starts.horizon(spec, cell.environment, drawn.known.layout)
     forced = stimulus.assemble({"forced": batch}, resets=0)

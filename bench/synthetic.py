@@ -22,7 +22,7 @@ from audit.cluster.jobs import Job, Outcome
 from audit.failures import Status
 from audit.installing.interpreters import Interpreter
 from audit.installing.locks import Lock, Release
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import DrawnEnvironment
 from audit.planning.plan import Cell
 from audit.planning.probing import KnownLayout
 from audit.processes.answers import CellAnswer
@@ -93,7 +93,7 @@ def _locked(pinned: str) -> str:
     return " \\\n".join([pinned, *(f"    --hash=sha256:{each}" for each in hashes)]) + "\n"
 
 
-def drawn(cells: Sequence[Cell]) -> dict[str, Drawn]:
+def drawn(cells: Sequence[Cell]) -> dict[str, DrawnEnvironment]:
     """What every environment is given; the oldest release is its baseline."""
     first: dict[str, Cell] = {}
     for cell in cells:
@@ -101,14 +101,14 @@ def drawn(cells: Sequence[Cell]) -> dict[str, Drawn]:
     return {title: _drawn(cell, number) for number, (title, cell) in enumerate(first.items())}
 
 
-def _drawn(cell: Cell, number: int) -> Drawn:
+def _drawn(cell: Cell, number: int) -> DrawnEnvironment:
     generator = np.random.default_rng(number)
     horizon, forced = (
         Batch(starts=generator.uniform(0.5, 1.0, (rows, ENTRIES)), actions=np.zeros((rows, steps), np.int64))
         for rows, steps in ((TRAJECTORIES, STEPS), (STATES, 1))
     )
     batches = {"horizon": horizon, "forced": forced, "nudged": stimulus.nudged(forced, NUDGES, number)}
-    return Drawn(
+    return DrawnEnvironment(
         known=KnownLayout(cell=cell, layout=_LAYOUT),
         horizon=horizon,
         forced=forced,

@@ -336,6 +336,8 @@ def is_stored_and_compared(store: Store, answer: CellAnswer) -> None:
         assert pair in store.comparisons.compared("fuzz")
 
 
-def came(key: str, answer: CellAnswer) -> dumping.Came:
+def came(key: str, answer: CellAnswer) -> dumping.Arrival:
     outcome = CellOutcome(release="a", environment="E", label="E", result=answer, seconds=0.0, machine="here")
-    return dumping.Came(key=key, wanted=Recording(cell=planned("a"), stimulus=STIMULUS), outcome=outcome, answer=answer)
+    return dumping.Arrival(
+        key=key, wanted=Recording(cell=planned("a"), stimulus=STIMULUS), outcome=outcome, answer=answer
+    )

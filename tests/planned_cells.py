@@ -12,7 +12,7 @@ from audit.asked.releases import ReleaseRequest
 from audit.failures import Failure
 from audit.installing.interpreters import Interpreter
 from audit.installing.locks import Lock, Release
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import DrawnEnvironment
 from audit.planning.plan import Cell
 from audit.planning.probing import KnownLayout
 from audit.processes.answers import CellAnswer
@@ -46,9 +46,9 @@ def came_to(job: DumpJob, cell: CellTask, result: CellAnswer | Failure) -> CellO
     )
 
 
-def drawn(cell: Cell, horizon: Batch | None, forced: Batch | None, layout: Layout = LAYOUT) -> Drawn:
+def drawn(cell: Cell, horizon: Batch | None, forced: Batch | None, layout: Layout = LAYOUT) -> DrawnEnvironment:
     batches = {name: batch for name, batch in (("horizon", horizon), ("forced", forced)) if batch is not None}
-    return Drawn(
+    return DrawnEnvironment(
         known=KnownLayout(cell=cell, layout=layout),
         horizon=horizon,
         forced=forced,

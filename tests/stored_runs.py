@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.verdicts import Judgement, Verdict
 from audit.failures import Status
-from audit.storage.records import RunCell, RunEnvironment, RunRecord, RunRelease
+from audit.storage.records import PlantedFault, Repeated, RunCell, RunEnvironment, RunRecord, RunRelease
 from audit.storage.store import Store
 
 RUN = RunRecord(
@@ -113,8 +113,8 @@ def exercised(environment: str = "E", **changes: Any) -> RunEnvironment:
         states=4,
         coverage="4 states; 1 of 2 colliding pairs touched",
         features='{"contact a b": 4, "contact a c": 0}',
-        reproduced="yes",
-        planted="seen",
+        reproduced=Repeated.YES,
+        planted=PlantedFault.SEEN,
         constant="gravity",
         planted_ratio=1e7,
         reason="",

@@ -13,7 +13,7 @@ from audit import machine
 from audit.cluster.jobs import Job, Outcome
 from audit.failures import Status
 from audit.planning import assigning
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import DrawnEnvironment
 from audit.planning.plan import Cell, Recording
 from audit.storage.records import DumpRecord, NewDump
 from audit.storage.store import Store
@@ -50,11 +50,11 @@ CELLS = [planned(name, environment) for environment in "EF" for name in ("one", 
 
 
 @pytest.fixture
-def stimuli() -> dict[str, Drawn]:
+def stimuli() -> dict[str, DrawnEnvironment]:
     return {title: drawn(planned("one", title), batch(2, 5), batch(3, 1)) for title in "EF"}
 
 
-def keep(store: Store, cell: Cell, on: str, stimuli: Mapping[str, Drawn]) -> None:
+def keep(store: Store, cell: Cell, on: str, stimuli: Mapping[str, DrawnEnvironment]) -> None:
     stimulus = stimuli[cell.environment.title].stimulus
     key = Recording(cell=replace(cell, machine=on), stimulus=stimulus).key
     record = DumpRecord(status=Status.UNAVAILABLE, reason="", behaviour=None)
@@ -62,7 +62,7 @@ def keep(store: Store, cell: Cell, on: str, stimuli: Mapping[str, Drawn]) -> Non
     store.put_dumps([NewDump(record=record, key=key, machine=on, stimulus=stimulus.digest, **nothing)])
 
 
-def assigned(store: Store, stimuli: Mapping[str, Drawn], machines: Machines) -> dict[str, set[str]]:
+def assigned(store: Store, stimuli: Mapping[str, DrawnEnvironment], machines: Machines) -> dict[str, set[str]]:
     tools = Tools(store=store, runner=machines, reporter=machines, timeout=1.0)
     found: dict[str, set[str]] = {}
     for cell in assigning.assign(CELLS, stimuli, tools):
@@ -70,33 +70,33 @@ def assigned(store: Store, stimuli: Mapping[str, Drawn], machines: Machines) -> 
     return found
 
 
-def test_on_one_machine_there_is_nothing_to_assign(store: Store, stimuli: dict[str, Drawn]) -> None:
+def test_on_one_machine_there_is_nothing_to_assign(store: Store, stimuli: dict[str, DrawnEnvironment]) -> None:
     keep(store, CELLS[0], "old", stimuli)
     assert assigned(store, stimuli, Machines(None, is_elsewhere=False)) == {"E": {HERE}, "F": {HERE}}
 
 
-def test_all_releases_of_an_environment_have_one_class(store: Store, stimuli: dict[str, Drawn]) -> None:
+def test_all_releases_of_an_environment_have_one_class(store: Store, stimuli: dict[str, DrawnEnvironment]) -> None:
     found = assigned(store, stimuli, Machines({"old": 4, "new": 4}))
     assert sorted(found.values(), key=str) == [{"new"}, {"old"}]
 
 
-def test_an_environment_goes_on_where_it_was_begun(store: Store, stimuli: dict[str, Drawn]) -> None:
+def test_an_environment_goes_on_where_it_was_begun(store: Store, stimuli: dict[str, DrawnEnvironment]) -> None:
     keep(store, CELLS[0], "old", stimuli)
     keep(store, CELLS[2], "new", stimuli)
     assert assigned(store, stimuli, Machines({"old": 1, "new": 100})) == {"E": {"old"}, "F": {"new"}}
 
 
-def test_an_environment_whose_class_is_gone_begins_anew(store: Store, stimuli: dict[str, Drawn]) -> None:
+def test_an_environment_whose_class_is_gone_begins_anew(store: Store, stimuli: dict[str, DrawnEnvironment]) -> None:
     keep(store, CELLS[0], "gone", stimuli)
     assert assigned(store, stimuli, Machines({"new": 1})) == {"E": {"new"}, "F": {"new"}}
 
 
-def test_what_is_known_needs_no_cluster(store: Store, stimuli: dict[str, Drawn]) -> None:
+def test_what_is_known_needs_no_cluster(store: Store, stimuli: dict[str, DrawnEnvironment]) -> None:
     for cell in CELLS:
         keep(store, cell, "gone", stimuli)
     assert assigned(store, stimuli, Machines(None)) == {"E": {"gone"}, "F": {"gone"}}
 
 
-def test_without_a_node_cells_keep_the_class_that_they_had(store: Store, stimuli: dict[str, Drawn]) -> None:
+def test_without_a_node_cells_keep_the_class_that_they_had(store: Store, stimuli: dict[str, DrawnEnvironment]) -> None:
     """Their jobs find no node, and say so."""
     assert assigned(store, stimuli, Machines({})) == {"E": {HERE}, "F": {HERE}}

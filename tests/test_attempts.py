@@ -6,15 +6,15 @@ import pytest
 
 from audit.failures import MOST_RUNS, Failure, Status
 from audit.storage.store import Store
-from audit.storage.stored_attempts import Attempted
+from audit.storage.stored_attempts import Attempt
 
 
 def failure(status: str) -> Failure:
     return Failure(subject="r/E", stage="dump", status=Status(status), reason="it died", signal=11, stderr_tail="oh")
 
 
-def given_up(store: Store, *keys: str, timeout: float = 5.0) -> dict[Attempted, Failure]:
-    asked = [Attempted(key=key, subject=f"{key}/E", stage="probe") for key in keys]
+def given_up(store: Store, *keys: str, timeout: float = 5.0) -> dict[Attempt, Failure]:
+    asked = [Attempt(key=key, subject=f"{key}/E", stage="probe") for key in keys]
     return store.attempts.given_up(asked, timeout)
 
 
@@ -53,7 +53,7 @@ def test_more_time_does_not_help_what_crashed(store: Store) -> None:
 
 def test_of_questions_that_are_the_same_each_is_told_by_its_own_name(store: Store) -> None:
     fail(store, "crashed", MOST_RUNS)
-    asked = [Attempted(key="key", subject=f"{name}/E", stage="dump") for name in ("r", "s")]
+    asked = [Attempt(key="key", subject=f"{name}/E", stage="dump") for name in ("r", "s")]
     assert [each.subject for each in store.attempts.given_up(asked, 5.0).values()] == ["r/E", "s/E"]
 
 

@@ -15,7 +15,7 @@ import pytest
 from audit.errors import UsageError
 from audit.explanations import adhoc, blaming
 from audit.explanations.blaming import Move
-from audit.explanations.session import Quiet, Session, Shown
+from audit.explanations.session import Quiet, ReleaseBehaviour, Session
 from audit.installing.interpreters import Interpreter
 from audit.installing.locks import Lock, Release
 from audit.storage.store import Store
@@ -179,8 +179,8 @@ def lock(**versions: str) -> Lock:
     return Lock.from_text("".join(f"{name}=={version}\n" for name, version in versions.items()))
 
 
-def shown(release: Release, behaviour: str) -> Shown:
-    return Shown(release=release, behaviour=behaviour)
+def shown(release: Release, behaviour: str) -> ReleaseBehaviour:
+    return ReleaseBehaviour(release=release, behaviour=behaviour)
 
 
 def release(name: str, python: str, **versions: str) -> Release:
@@ -225,7 +225,7 @@ def test_a_mixture_is_the_older_release_in_all_that_did_not_move() -> None:
     newer = end("newer", other, version="2", edits={"g": 2}, source=("b",))
     asked = []
 
-    def show(request: Any) -> Shown:
+    def show(request: Any) -> ReleaseBehaviour:
         if request.id not in ("older", "newer"):
             asked.append(request)
         return shown(newer if request.id == "newer" else older, str(request.edits["g"]))

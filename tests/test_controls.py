@@ -14,7 +14,7 @@ from audit.comparisons import controls
 from audit.comparisons.controls import PLANTED
 from audit.dumps.dumping import Dumped
 from audit.failures import Status
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import DrawnEnvironment
 from audit.stimuli.stimulus import unpacked
 from audit.storage.records import DumpRecord, RunCell
 from audit.storage.store import Store
@@ -154,7 +154,7 @@ def test_another_dtype_or_shape_is_a_difference(store: Store) -> None:
     assert controls.difference("whole", "shape", DRAWN, store) == "forced.reward"
 
 
-def evaluate(given: Drawn, found: Mapping[str, Dumped], store: Store, *others: RunCell) -> controls.Control:
+def evaluate(given: DrawnEnvironment, found: Mapping[str, Dumped], store: Store, *others: RunCell) -> controls.Control:
     return controls.evaluate({"E": CELL}, {"E": given}, [cell("a", 0, "base"), *others], found, store)["E"]
 
 
@@ -223,7 +223,9 @@ def test_a_fault_within_the_envelope_is_not_seen(store: Store) -> None:
     assert found.beyond == 0
 
 
-def evaluated(store: Store, second: Arrays | None, faulty: Arrays | None, given: Drawn = DRAWN) -> controls.Control:
+def evaluated(
+    store: Store, second: Arrays | None, faulty: Arrays | None, given: DrawnEnvironment = DRAWN
+) -> controls.Control:
     found = dumped(store, CELL.identifier, "base", forced())
     if second is not None:
         found |= dumped(store, controls.again(CELL, given).identifier, "sample", second)

@@ -13,7 +13,7 @@ from audit.failures import MOST_RUNS, Failure, Status
 from audit.planning.plan import Recording
 from audit.processes.dumper_process import CellOutcome
 from audit.storage.store import Store
-from audit.storage.stored_attempts import Attempted
+from audit.storage.stored_attempts import Attempt
 from audit.tools import Tools
 from tests.planned_cells import batch, drawn, planned
 from tests.test_asking import Silent
@@ -41,5 +41,5 @@ def test_what_hung_is_counted_also_where_the_audit_is_interrupted_later(store: S
     for _ in range(MOST_RUNS):
         with pytest.raises(KeyboardInterrupt):
             dumping.record(recordings, tools)
-    asked = [Attempted(key=each.key, subject=each.identifier, stage="dump") for each in recordings]
+    asked = [Attempt(key=each.key, subject=each.identifier, stage="dump") for each in recordings]
     assert list(store.attempts.given_up(asked, 1.0)) == asked[:1]

@@ -15,7 +15,7 @@ import pytest
 
 from audit.errors import UsageError
 from audit.explanations import audited, between
-from audit.explanations.between import Given
+from audit.explanations.between import QuestionOptions
 from audit.installing.locks import Lock
 from audit.storage.records import NightRecord
 from audit.storage.store import Store
@@ -222,15 +222,15 @@ def test_a_release_of_an_audit_is_what_its_row_asks_for(store: Store) -> None:
 
 def test_a_question_is_about_an_audit_if_it_has_the_title_and_one_of_the_releases(store: Store) -> None:
     keep(store, KEPT)
-    both = between.ask(store, "Title", ("one", "a-1.5-b"), Given())
+    both = between.ask(store, "Title", ("one", "a-1.5-b"), QuestionOptions())
     assert (both.run_id, both.known_cells) == ("m", ("one/Title", "a-1.5-b/Title"))
-    mixed = between.ask(store, "Title", ("one", "a==1.6"), Given())
+    mixed = between.ask(store, "Title", ("one", "a==1.6"), QuestionOptions())
     assert (mixed.run_id, mixed.known_cells) == ("", None)
     assert (mixed.title, mixed.newer.requires, mixed.newer.python) == ("Title", ("a==1.6",), "3.11.7")
-    own = between.ask(store, "Title", ("a==1.5", "a==1.6"), Given(python="3.11"))
+    own = between.ask(store, "Title", ("a==1.5", "a==1.6"), QuestionOptions(python="3.11"))
     assert (own.audited, own.file.matrix.environments[0].id) == (None, "Title")
     with pytest.raises(UsageError, match="one and one are the same release"):
-        between.ask(store, "Title", ("one", "one"), Given())
+        between.ask(store, "Title", ("one", "one"), QuestionOptions())
 
 
 def test_a_release_that_a_night_found_is_what_the_night_asked_for(store: Store) -> None:
@@ -269,6 +269,6 @@ def test_two_matrices_that_ask_the_same_are_one_question_and_others_are_not(stor
 
 def test_files_that_an_earlier_version_did_not_write_down_are_not_guessed_at(store: Store) -> None:
     keep(store, KEPT)
-    question = between.ask(store, "scene", ("one", "a-1.5-b"), Given())
+    question = between.ask(store, "scene", ("one", "a-1.5-b"), QuestionOptions())
     with pytest.raises(UsageError, match="did not keep which files scene is made of: run it again"):
         question.attached()

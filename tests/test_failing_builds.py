@@ -157,7 +157,7 @@ def test_a_build_is_not_at_fault_for_a_disk_because_it_wrote_to_another(
         bounds = Bounds(folder=tmp_path / "small", writable=(roomy,), cpu_seconds=1)
         if not at_fault:
             (bounds.folder / "of others").write_bytes(b"x" * 2**22)
-        written = uv_turns._Written(bounds, ())
+        written = uv_turns._WriteGauge(bounds, ())
         ((bounds.folder if at_fault else roomy) / "filler").write_bytes(b"x" * 2**22)
         assert Weight.left_at(bounds.folder).is_no_room
         assert written.lacks_room == (not at_fault)

@@ -18,7 +18,7 @@ from audit.errors import MatrixError
 from audit.installing import locks
 from audit.installing.locks import Release
 from audit.nights import news
-from audit.nights.news import Known, Look
+from audit.nights.news import EarlierNights, Tonight
 from audit.nights.nightly import Evening
 from tests import tinysim
 from tests.conftest import PINS, SPRING, write_matrix
@@ -34,12 +34,12 @@ class Looks:
 
     path: Path
     index: PackageIndex
-    known: Known = field(default_factory=lambda: Known(releases={}, locks={}))
+    known: EarlierNights = field(default_factory=lambda: EarlierNights(releases={}, locks={}))
 
     def write(self, *rows: dict[str, Any], **more: Any) -> None:
         write_matrix(self.path, rows, [more.pop("environment", SPRING)], **{"exclude-newer": str(day(0)), **more})
 
-    def look(self, number: int) -> Look:
+    def look(self, number: int) -> Tonight:
         """The look of the night after ``number`` days, for which uploads of the day before count."""
         found = news.look(matrix_file.read(self.path), self.known, str(day(number)), day(number - 1))
         recorded = {each.id: replace(each, audited=str(day(number))) for each in (*found.releases, *found.withdrawn)}
@@ -76,7 +76,7 @@ def written(version: str, **more: Any) -> dict[str, Any]:
     return {"id": "base", "requires": [f"tinysim=={version}"], "pins": CALM, **more}
 
 
-def due(look: Look) -> list[tuple[str, str]]:
+def due(look: Tonight) -> list[tuple[str, str]]:
     """Releases that are to be audited, with what is new in them."""
     return [(each.id, each.news) for each in look.releases if each.audited is None]
 

@@ -12,6 +12,7 @@ from analysis.verdicts import Evidence, Verdict
 from analysis.yardstick import Reading
 from audit.errors import StoreError
 from audit.failures import Failure, Status
+from audit.storage.records import PlantedFault
 from audit.storage.store import Store
 from tests.stored_runs import RUN, audited, cell, count, exercised, finish, judgement, pairs, release
 
@@ -192,7 +193,7 @@ def test_the_null_of_a_pair_is_the_larger_of_its_releases(store: Store) -> None:
 
 
 def test_environments_of_the_latest_run_are_seen(store: Store) -> None:
-    audited(store, {"a": "x"}, replace(RUN, run_id="first"), [exercised(planted="missed")])
+    audited(store, {"a": "x"}, replace(RUN, run_id="first"), [exercised(planted=PlantedFault.MISSED)])
     audited(store, {"a": "x"}, replace(RUN, run_id="second"), [exercised(), exercised("F", features=None, states=0)])
     found = store.query("SELECT environment, planted, constant, features->>'contact a b' FROM environments ORDER BY 1")
     assert found.rows == (("E", "seen", "gravity", "4"), ("F", "seen", "gravity", None))

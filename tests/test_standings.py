@@ -9,7 +9,7 @@ import pytest
 
 from analysis.verdicts import Verdict, incomparable
 from audit.nights import standings
-from audit.nights.standings import Met, Question
+from audit.nights.standings import Question, RunFindings
 from audit.nights.waivers import Waivers
 from audit.reports import summary
 from audit.reports.summaries.value import AuditSummary
@@ -28,7 +28,7 @@ def question(*due: str, nightly: bool = True, packages: Mapping[str, str] | None
     )  # fmt: skip
 
 
-def told(met: Met, standing: Standing = Standing.NEW) -> list[tuple[str, str, str]]:
+def told(met: RunFindings, standing: Standing = Standing.NEW) -> list[tuple[str, str, str]]:
     return [(each.older, each.newer, each.verdict) for each in met.of(standing)]
 
 

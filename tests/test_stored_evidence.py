@@ -14,7 +14,14 @@ from audit.reports import summary
 from audit.stimuli import stimulus
 from audit.stimuli.bank import Bank, Coverage
 from audit.stimuli.stimulus import Batch
-from audit.storage.records import CertificateRecord, DumpRecord, NewDump, SensitivityRecord, StoredArray
+from audit.storage.records import (
+    CertificateRecord,
+    DumpRecord,
+    NewDump,
+    PlantedFault,
+    SensitivityRecord,
+    StoredArray,
+)
 from audit.storage.store import Store
 from tests.stored_runs import RUN, audited, count, exercised, judgement
 
@@ -195,7 +202,7 @@ def test_a_sensitivity_measured_again_takes_the_place_of_the_first(store: Store)
 
 
 def test_the_summary_tells_what_was_exercised(store: Store) -> None:
-    audited(store, {"a": "x"}, environments=[exercised("F"), exercised(planted="missed", planted_ratio=3.0)])
+    audited(store, {"a": "x"}, environments=[exercised("F"), exercised(planted=PlantedFault.MISSED, planted_ratio=3.0)])
     told = summary.summarise(store, RUN.run_id).exercised
     assert [(each.environment, each.planted, each.planted_ratio) for each in told] == [
         ("F", "seen", 1e7),

@@ -20,7 +20,7 @@ from analysis.verdicts import Verdict
 from audit.asked.matrix import Matrix
 from audit.comparisons import comparing
 from audit.comparisons.comparing import Pair
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import DrawnEnvironment
 from audit.planning.plan import Cell, Recording
 from audit.stimuli import stimulus
 from audit.storage.records import CertificateRecord, RunCell
@@ -89,7 +89,7 @@ def _agree(one: str, other: str, verdicts: Mapping[Pair, str]) -> bool:
     return verdicts.get(comparing.ordered(one, other)) in _AGREE
 
 
-def twins(cell: Cell, drawn: Drawn) -> Recording | None:
+def twins(cell: Cell, drawn: DrawnEnvironment) -> Recording | None:
     """The twins of a release; none where its state cannot be imposed."""
     if drawn.horizon is None or drawn.forced is None:
         return None

@@ -97,7 +97,7 @@ def judged(store: Store, pair: Pair, outputs: Sequence[str]) -> tuple[Judgement,
     """The verdict on two behaviours, and what it was read from."""
     if store.machine_of(pair[0]) != store.machine_of(pair[1]):
         return incomparable("the dumps were made on machines of different kinds"), []
-    both = _Both(store=store, first=store.outputs(pair[0]), second=store.outputs(pair[1]))
+    both = _RecordedPair(store=store, first=store.outputs(pair[0]), second=store.outputs(pair[1]))
     if not both.is_table and not all(both.same(name) for name in both.common("imposed")):
         return incomparable("the states that were imposed read back differently"), []
     evidence = [_evidence(both, output) for output in STEP_OUTPUTS]
@@ -113,11 +113,11 @@ def judged(store: Store, pair: Pair, outputs: Sequence[str]) -> tuple[Judgement,
 def resets(store: Store, behaviours: tuple[str, str]) -> Evidence:
     """How two behaviours differ in what seeds start from."""
     first, second = (store.outputs(behaviour) for behaviour in behaviours)
-    return _resets(_Both(store=store, first=first, second=second))
+    return _resets(_RecordedPair(store=store, first=first, second=second))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Both:
+class _RecordedPair:
     """The recordings of two behaviours, read when they are needed."""
 
     store: Store
@@ -155,7 +155,7 @@ class _Both:
         return Forced.of(values[0], copies[0]), Forced.of(values[1], copies[1])
 
 
-def _evidence(both: _Both, output: str) -> Evidence:
+def _evidence(both: _RecordedPair, output: str) -> Evidence:
     recordings = both.common(output)
     interface = ""
     if output == "observation" and not both.same("structure"):
@@ -180,12 +180,12 @@ def _evidence(both: _Both, output: str) -> Evidence:
     )
 
 
-def _horizon(both: _Both, output: str) -> Separation:
+def _horizon(both: _RecordedPair, output: str) -> Separation:
     name = f"horizon.{output}"
     return Separation.none(output) if both.same(name) else separation(output, *both.arrays(name))
 
 
-def _replayed(both: _Both, evidence: Sequence[Evidence]) -> tuple[list[Evidence], int]:
+def _replayed(both: _RecordedPair, evidence: Sequence[Evidence]) -> tuple[list[Evidence], int]:
     """Where states cannot be imposed, the first step at which two equal histories part is what can be read."""
     if any(each.interface for each in evidence) or "horizon.reward" not in both.first:
         return list(evidence), 0
@@ -194,7 +194,7 @@ def _replayed(both: _Both, evidence: Sequence[Evidence]) -> tuple[list[Evidence]
     return [replace(each, reading=readings.get(each.output)) for each in evidence], steps
 
 
-def _resets(both: _Both) -> Evidence:
+def _resets(both: _RecordedPair) -> Evidence:
     """What seeds start from. An observation may move by what a nudge does to it elsewhere."""
     names = [name for name in ("reset.state", "reset.observation") if name in both.first and name in both.second]
     if all(both.same(name) for name in names):
@@ -214,7 +214,7 @@ def _resets(both: _Both) -> Evidence:
     return Evidence(output="reset", same_bits=False, reading=max(found, key=lambda each: each.ratio))
 
 
-def _spaces(both: _Both) -> Evidence:
+def _spaces(both: _RecordedPair) -> Evidence:
     if both.same("spaces"):
         return Evidence(output="spaces", same_bits=True)
     texts = [array.tobytes().decode("utf-8", errors="replace") for array in both.arrays("spaces")]

@@ -23,12 +23,12 @@ from audit.comparisons import comparing
 from audit.comparisons.comparing import Pair
 from audit.dumps.dumping import Dumped
 from audit.failures import Status
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import DrawnEnvironment
 from audit.planning.plan import Cell, Recording
 from audit.processes.dumper_request import Plant
 from audit.stimuli import stimulus
 from audit.stimuli.stimulus import Batch
-from audit.storage.records import RunCell, StoredArray
+from audit.storage.records import PlantedFault, Repeated, RunCell, StoredArray
 from audit.storage.store import Store
 
 PLANTED = 1e-6
@@ -48,10 +48,8 @@ _STANDS_OUT = frozenset({Verdict.CHANGED, UNEXPLAINED})
 class Control:
     """What the controls of an environment came to."""
 
-    reproduced: str = "unknown"
-    """``yes``, ``no`` or ``unknown``."""
-    planted: str = "unknown"
-    """``seen``, ``missed`` or ``unknown``."""
+    reproduced: Repeated = Repeated.UNKNOWN
+    planted: PlantedFault = PlantedFault.UNKNOWN
     constant: str = ""
     ratio: float | None = None
     reason: str = ""
@@ -59,10 +57,10 @@ class Control:
     @property
     def blind(self) -> bool:
         """Whether a fault that was there has not been seen."""
-        return self.planted == "missed"
+        return self.planted is PlantedFault.MISSED
 
 
-def baselines(cells: Sequence[Cell], drawn: Mapping[str, Drawn]) -> dict[str, Cell]:
+def baselines(cells: Sequence[Cell], drawn: Mapping[str, DrawnEnvironment]) -> dict[str, Cell]:
     """The cell of each environment on which its controls are run."""
     return {
         cell.environment.title: cell
@@ -71,13 +69,13 @@ def baselines(cells: Sequence[Cell], drawn: Mapping[str, Drawn]) -> dict[str, Ce
     }
 
 
-def recordings(cells: Mapping[str, Cell], drawn: Mapping[str, Drawn]) -> list[Recording]:
+def recordings(cells: Mapping[str, Cell], drawn: Mapping[str, DrawnEnvironment]) -> list[Recording]:
     """A planted fault for each baseline whose states can be forced."""
     forced = ((cell, drawn[title].forced) for title, cell in cells.items())
     return [planted(cell, batch, PLANTED) for cell, batch in forced if batch is not None]
 
 
-def again(cell: Cell, drawn: Drawn) -> Recording:
+def again(cell: Cell, drawn: DrawnEnvironment) -> Recording:
     """A sample of everything, for another process of the same release."""
     batches: dict[str, Batch] = {}
     if drawn.horizon is not None:
@@ -119,7 +117,7 @@ def suspects(cells: Sequence[RunCell], verdicts: Mapping[Pair, str], baselines: 
     ]
 
 
-def difference(first: str, second: str, drawn: Drawn, store: Store) -> str:
+def difference(first: str, second: str, drawn: DrawnEnvironment, store: Store) -> str:
     """What differs between a behaviour and its sample, ``second``; empty where the release reproduced itself."""
     whole, sample = store.outputs(first), store.outputs(second)
     for name, array in sorted(sample.items()):
@@ -128,7 +126,7 @@ def difference(first: str, second: str, drawn: Drawn, store: Store) -> str:
     return ""
 
 
-def _same(whole: StoredArray, sample: StoredArray, name: str, drawn: Drawn, store: Store) -> bool:
+def _same(whole: StoredArray, sample: StoredArray, name: str, drawn: DrawnEnvironment, store: Store) -> bool:
     batch = name.partition(".")[0]
     rows: NDArray[np.int64] | slice = slice(None)
     if batch == "horizon":
@@ -141,7 +139,7 @@ def _same(whole: StoredArray, sample: StoredArray, name: str, drawn: Drawn, stor
 
 def evaluate(
     cells: Mapping[str, Cell],
-    drawn: Mapping[str, Drawn],
+    drawn: Mapping[str, DrawnEnvironment],
     rows: Sequence[RunCell],
     dumped: Mapping[str, Dumped],
     store: Store,
@@ -150,11 +148,13 @@ def evaluate(
     return {title: _evaluate(cell, drawn[title], rows, dumped, store) for title, cell in cells.items()}
 
 
-def _evaluate(cell: Cell, drawn: Drawn, rows: Sequence[RunCell], dumped: Mapping[str, Dumped], store: Store) -> Control:
+def _evaluate(
+    cell: Cell, drawn: DrawnEnvironment, rows: Sequence[RunCell], dumped: Mapping[str, Dumped], store: Store
+) -> Control:
     base = dumped.get(cell.identifier)
     if base is None or base.record.behaviour is None:
         return Control(reason="the baseline has no dump")
-    reproduced, reason = "yes", ""
+    reproduced, reason = Repeated.YES, ""
     if not any(row.behaviour == base.record.behaviour and row.identifier != cell.identifier for row in rows):
         again_dumped = dumped.get(again(cell, drawn).identifier)
         reproduced, reason = _reproduced(base.record.behaviour, again_dumped, drawn, store)
@@ -169,7 +169,7 @@ def _evaluate(cell: Cell, drawn: Drawn, rows: Sequence[RunCell], dumped: Mapping
         return Control(reproduced=reproduced, reason="; ".join(filter(None, (reason, OTHER_SHAPE))))
     return Control(
         reproduced=reproduced,
-        planted="seen" if reading.ratio >= THRESHOLD else "missed",
+        planted=PlantedFault.SEEN if reading.ratio >= THRESHOLD else PlantedFault.MISSED,
         constant=str(store.description(found.key).get("planted", "")),
         ratio=reading.ratio,
         reason=reason,
@@ -209,20 +209,22 @@ def planted_reading(base: str, moved: str, store: Store) -> PlantedReading | Non
     )
 
 
-def _reproduced(behaviour: str, found: Dumped | None, drawn: Drawn, store: Store) -> tuple[str, str]:
+def _reproduced(behaviour: str, found: Dumped | None, drawn: DrawnEnvironment, store: Store) -> tuple[Repeated, str]:
     if found is not None and found.record.status is Status.NONDETERMINISTIC:
-        return "no", found.record.reason
+        return Repeated.NO, found.record.reason
     if found is None or found.record.behaviour is None:
-        return "unknown", "it could not be run again"
+        return Repeated.UNKNOWN, "it could not be run again"
     differs = difference(behaviour, found.record.behaviour, drawn, store)
-    return ("no", f"{differs} differs between two processes of this release") if differs else ("yes", "")
+    if not differs:
+        return Repeated.YES, ""
+    return Repeated.NO, f"{differs} differs between two processes of this release"
 
 
 def void(
     rows: Sequence[RunCell],
     suspects: Mapping[str, Recording],
     dumped: Mapping[str, Dumped],
-    drawn: Mapping[str, Drawn],
+    drawn: Mapping[str, DrawnEnvironment],
     store: Store,
 ) -> list[RunCell]:
     """The cells, without the behaviours of those among ``suspects`` (by cell) that did not reproduce themselves."""
@@ -234,7 +236,7 @@ def void(
         reproduced, reason = _reproduced(
             str(row.behaviour), dumped.get(sample.identifier), drawn[row.environment], store
         )
-        if reproduced == "no":
+        if reproduced is Repeated.NO:
             voided[row.identifier] = reason
     return [
         replace(row, status=Status.NONDETERMINISTIC, reason=voided[row.identifier], behaviour=None)

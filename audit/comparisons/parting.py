@@ -17,7 +17,7 @@ from analysis import growth
 from analysis.verdicts import Evidence, Judgement, Verdict
 from audit.comparisons import comparing
 from audit.comparisons.certifying import Explained
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import DrawnEnvironment
 from audit.planning.plan import Cell, Recording
 from audit.stimuli import stimulus
 from audit.stimuli.stimulus import Batch
@@ -38,7 +38,7 @@ NUDGES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parted:
+class PartedPair:
     """A pair of behaviours to be looked at again, and the recordings that decide; none where there is no such state."""
 
     explained: Explained
@@ -49,9 +49,9 @@ def wanted(
     unexplained: Sequence[Explained],
     rows: Sequence[RunCell],
     cells: Mapping[str, Cell],
-    drawn: Mapping[str, Drawn],
+    drawn: Mapping[str, DrawnEnvironment],
     store: Store,
-) -> list[Parted]:
+) -> list[PartedPair]:
     """Each pair with what the two are given: the states before its largest jumps."""
     shows: dict[tuple[str, str], Cell] = {}
     for row in rows:
@@ -68,11 +68,11 @@ def wanted(
                 Recording(cell=shows[each.environment, name], stimulus=given, purpose=f"parted {given.digest[:8]}")
                 for name in each.pair
             )
-        found.append(Parted(explained=each, recordings=recordings))
+        found.append(PartedPair(explained=each, recordings=recordings))
     return found
 
 
-def _states(each: Explained, drawn: Drawn, store: Store) -> Batch | None:
+def _states(each: Explained, drawn: DrawnEnvironment, store: Store) -> Batch | None:
     """States some steps before the largest jumps, with the actions up to and over the jump."""
     if drawn.horizon is None or drawn.forced is None:
         return None
@@ -90,7 +90,7 @@ def _states(each: Explained, drawn: Drawn, store: Store) -> Batch | None:
 
 
 def judge(
-    parted: Parted, behaviours: Mapping[str, str | None], outputs: Sequence[str], store: Store
+    parted: PartedPair, behaviours: Mapping[str, str | None], outputs: Sequence[str], store: Store
 ) -> tuple[Judgement, list[Evidence]] | None:
     """The verdict where trajectories part, when it is a change; nothing when these states do not tell either."""
     found = [behaviours.get(each.identifier) for each in parted.recordings]

@@ -13,11 +13,11 @@ from analysis.growth import UNEXPLAINED
 from audit.asked.matrix import Matrix
 from audit.comparisons import certifying, comparing, controls, parting
 from audit.comparisons.certifying import Amplified, Explained
-from audit.comparisons.parting import Parted
+from audit.comparisons.parting import PartedPair
 from audit.dumps import dumping
 from audit.dumps.dumping import Dumped, Dumps
 from audit.failures import Failure
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import DrawnEnvironment
 from audit.planning.plan import Cell, Recording
 from audit.storage.records import RunCell, RunRecord
 from audit.tools import Tools
@@ -38,7 +38,7 @@ def look(
     rows: Sequence[RunCell],
     run: RunRecord,
     matrix: Matrix,
-    drawn: Mapping[str, Drawn],
+    drawn: Mapping[str, DrawnEnvironment],
     tools: Tools,
 ) -> SecondLook:
     """Look again, with as few processes as what was found needs."""
@@ -70,13 +70,18 @@ def _not_failed(recordings: Iterable[Recording], failures: Sequence[Failure]) ->
 
 
 def _again(
-    rows: Sequence[RunCell], verdicts: Mapping[comparing.Pair, str], of: Mapping[str, Cell], drawn: Mapping[str, Drawn]
+    rows: Sequence[RunCell],
+    verdicts: Mapping[comparing.Pair, str],
+    of: Mapping[str, Cell],
+    drawn: Mapping[str, DrawnEnvironment],
 ) -> dict[str, Recording]:
     suspects = controls.suspects(rows, verdicts, {title: each.baseline for title, each in drawn.items()})
     return {row.identifier: controls.again(of[row.identifier], drawn[row.environment]) for row in suspects}
 
 
-def _twins(amplified: Sequence[Amplified], of: Mapping[str, Cell], drawn: Mapping[str, Drawn]) -> dict[str, Recording]:
+def _twins(
+    amplified: Sequence[Amplified], of: Mapping[str, Cell], drawn: Mapping[str, DrawnEnvironment]
+) -> dict[str, Recording]:
     """By the cell that speaks; none where its state cannot be imposed."""
     speakers = {each.speaker.identifier: each.speaker for each in amplified}
     found = {name: certifying.twins(of[name], drawn[speaker.environment]) for name, speaker in speakers.items()}
@@ -109,7 +114,7 @@ def _certified(
     return explained
 
 
-def _part(parted: Sequence[Parted], run: RunRecord, outputs: Sequence[str], tools: Tools) -> Dumps:
+def _part(parted: Sequence[PartedPair], run: RunRecord, outputs: Sequence[str], tools: Tools) -> Dumps:
     """Force steps from where unexplained pairs part; what the yardstick calls changed there is changed."""
     recordings = {each.identifier: each for pair in parted for each in pair.recordings}
     dumps = dumping.dump(list(recordings.values()), {}, tools)

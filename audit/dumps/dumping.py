@@ -17,7 +17,7 @@ from audit.processes.dumper_process import CellOutcome
 from audit.stimuli.stimulus import Stimulus
 from audit.storage.records import DumpRecord, NewDump, StoredArray
 from audit.storage.store import Store
-from audit.storage.stored_attempts import Attempted
+from audit.storage.stored_attempts import Attempt
 from audit.tools import Tools
 
 BUILD = "build"
@@ -81,7 +81,7 @@ def _given_up(recordings: Sequence[Recording], tools: Tools) -> dict[str, Failur
     """Failures of recordings that failed too often to be tried once more, by identifier."""
     if tools.again or not recordings:
         return {}
-    asked = [Attempted(key=each.key, subject=each.identifier, stage="dump") for each in recordings]
+    asked = [Attempt(key=each.key, subject=each.identifier, stage="dump") for each in recordings]
     return {each.subject: failure for each, failure in tools.store.attempts.given_up(asked, tools.timeout).items()}
 
 
@@ -121,7 +121,7 @@ def record(recordings: Sequence[Recording], tools: Tools) -> Dumps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Came:
+class Arrival:
     """An answer that came in, to be kept."""
 
     key: str
@@ -136,7 +136,7 @@ class Came:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class Loss:
     """A process that failed instead, to be counted."""
 
     key: str
@@ -158,9 +158,9 @@ def _run(recordings: Mapping[str, Recording], tools: Tools) -> tuple[dict[str, D
     jobs = plan.jobs([(each.cell, each.asked()) for each in recordings.values()], tools.timeout)
     with tools.reporter.stage("dumping", len(recordings)) as done:
 
-        def keep(things: Sequence[Came | Lost]) -> None:
-            came = [each for each in things if isinstance(each, Came)]
-            lost = {each.key: each.failure for each in things if isinstance(each, Lost)}
+        def keep(things: Sequence[Arrival | Loss]) -> None:
+            came = [each for each in things if isinstance(each, Arrival)]
+            lost = {each.key: each.failure for each in things if isinstance(each, Loss)}
             for each, record in zip(came, keep_all(tools.store, came), strict=True):
                 fresh[each.key] = record
                 name = each.outcome.identifier
@@ -177,14 +177,14 @@ def _run(recordings: Mapping[str, Recording], tools: Tools) -> tuple[dict[str, D
                 if isinstance(answer, Failure):
                     failed[name] = answer
                     if answer.status is not Status.RAISED:
-                        keeper.put(Lost(key=key, failure=answer))
+                        keeper.put(Loss(key=key, failure=answer))
                         continue
                     answer = CellAnswer.of_failure(answer)
-                keeper.put(Came(key=key, wanted=wanted, outcome=outcome, answer=answer))
+                keeper.put(Arrival(key=key, wanted=wanted, outcome=outcome, answer=answer))
     return fresh, failed
 
 
-def keep_all(store: Store, came: Sequence[Came]) -> list[DumpRecord]:
+def keep_all(store: Store, came: Sequence[Arrival]) -> list[DumpRecord]:
     """Arrays to files, then the dumps to the database."""
     digests = [{name: store.arrays.put(array) for name, array in each.answer.arrays.items()} for each in came]
     behaviours = [_behaviour(each, named) for each, named in zip(came, digests, strict=True)]
@@ -197,13 +197,13 @@ def keep_all(store: Store, came: Sequence[Came]) -> list[DumpRecord]:
     return [dump.record for dump in dumps]
 
 
-def _behaviour(came: Came, digests: Mapping[str, str]) -> str | None:
+def _behaviour(came: Arrival, digests: Mapping[str, str]) -> str | None:
     if came.answer.status is not Status.OK:
         return None
     return digest(came.outcome.machine, *(text for name in sorted(digests) for text in (name, digests[name])))
 
 
-def _new_dump(came: Came, new: Mapping[str, str], behaviour: str | None) -> NewDump:
+def _new_dump(came: Arrival, new: Mapping[str, str], behaviour: str | None) -> NewDump:
     """With the digests of its outputs where the store does not have the behaviour yet."""
     answer, given = came.answer, came.wanted.stimulus
     arrays = answer.arrays

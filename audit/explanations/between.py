@@ -21,7 +21,7 @@ NAME = "between"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class QuestionOptions:
     """What a user says besides the names. Of a release of an audit, the audit has said it all."""
 
     matrix: str | None = None
@@ -33,7 +33,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Between:
+class PairQuestion:
     """The question."""
 
     file: MatrixFile
@@ -93,7 +93,7 @@ class Between:
         return found
 
 
-def ask(store: Store, environment: str, ends: Sequence[str], given: Given) -> Between:
+def ask(store: Store, environment: str, ends: Sequence[str], given: QuestionOptions) -> PairQuestion:
     """Find out what is meant by the names of an environment and two releases.
 
     Where an audit has the environment under this title with one of the releases, all that its matrix says of it holds.
@@ -113,7 +113,7 @@ def ask(store: Store, environment: str, ends: Sequence[str], given: Given) -> Be
             requests[text], lock = _other(store, environment, text, ends, given, found)
             if lock is not None:
                 locks[text] = requests[text], lock
-    return Between(
+    return PairQuestion(
         file=found.file,
         older=requests[ends[0]],
         newer=requests[ends[1]],
@@ -124,7 +124,7 @@ def ask(store: Store, environment: str, ends: Sequence[str], given: Given) -> Be
 
 
 def _other(
-    store: Store, environment: str, text: str, ends: Sequence[str], given: Given, found: Audited
+    store: Store, environment: str, text: str, ends: Sequence[str], given: QuestionOptions, found: Audited
 ) -> tuple[ReleaseRequest, str | None]:
     """A release that the audit does not have, on the other's Python unless one is given; its lock if that is known."""
     named = adhoc.named(store, text, environment, given.beside, given.day)
@@ -133,7 +133,7 @@ def _other(
     return listing.expand(file)[0], named.lock
 
 
-def _given(store: Store, environment: str, ends: Sequence[str], given: Given) -> Between:
+def _given(store: Store, environment: str, ends: Sequence[str], given: QuestionOptions) -> PairQuestion:
     """No audit has the environment: it is an id, stepped from states as they are drawn without a matrix."""
     title = environment.partition("=")[0]
     named = [adhoc.named(store, text, title, given.beside, given.day) for text in ends]
@@ -142,7 +142,7 @@ def _given(store: Store, environment: str, ends: Sequence[str], given: Given) ->
     file = adhoc.matrix(NAME, rows, [row], given.python, source=given.source)
     older, newer = listing.expand(file)
     known = [(request, each.lock) for request, each in zip((older, newer), named, strict=True)]
-    return Between(
+    return PairQuestion(
         file=file,
         older=older,
         newer=newer,

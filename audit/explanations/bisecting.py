@@ -18,7 +18,7 @@ from audit.asked.release_rows import GeneratedRow
 from audit.asked.releases import ReleaseRequest
 from audit.errors import UsageError
 from audit.explanations.resolving import Resolver
-from audit.explanations.session import Session, Shown
+from audit.explanations.session import ReleaseBehaviour, Session
 from audit.failures import Failure
 from audit.tools import Reporter
 
@@ -28,7 +28,7 @@ class Probe:
     """A version that was looked at."""
 
     version: str
-    shown: Shown | None
+    shown: ReleaseBehaviour | None
     reason: str = ""
     """Why nothing was shown."""
 

@@ -17,7 +17,7 @@ from analysis import searching
 from analysis.searching import Answer
 from audit.asked.releases import EDITS, ReleaseRequest, edits_told
 from audit.errors import UsageError
-from audit.explanations.session import Session, Shown
+from audit.explanations.session import ReleaseBehaviour, Session
 from audit.failures import Failure
 from audit.installing.locks import Lock, Release
 from audit.storage.records import BlameRecord
@@ -100,7 +100,7 @@ def blame(session: Session, newer: ReleaseRequest, reporter: Reporter) -> Blame:
     for end in ends:
         if isinstance(end, Failure):
             raise UsageError(f"{end.subject} cannot be looked at: {end.reason}")
-    older_end, newer_end = (end for end in ends if isinstance(end, Shown))
+    older_end, newer_end = (end for end in ends if isinstance(end, ReleaseBehaviour))
     if not session.changed(older_end, newer_end):
         raise UsageError(f"{older_end.release.id} and {newer_end.release.id} are the same but for rounding")
     search = _Search(session, older_end, newer_end)
@@ -120,7 +120,7 @@ def _require_suspects(older: Release, newer: Release, suspected: Sequence[Move])
 
 
 class _Search:
-    def __init__(self, session: Session, older: Shown, newer: Shown) -> None:
+    def __init__(self, session: Session, older: ReleaseBehaviour, newer: ReleaseBehaviour) -> None:
         self._session, self._older, self._newer = session, older, newer
         self.tried: list[Mixture] = []
 

@@ -12,7 +12,7 @@ from audit.planning.plan import Cell
 from audit.processes.answers import CellAnswer
 from audit.processes.dumper_request import CellTask
 from audit.storage.records import Examination
-from audit.storage.stored_attempts import Attempted
+from audit.storage.stored_attempts import Attempt
 from audit.tools import Tools
 
 ANATOMY, STAGES = "anatomy", "stages"
@@ -74,7 +74,7 @@ def _is_known(question: Question, tools: Tools) -> bool:
 def _given_up(questions: Sequence[Question], tools: Tools) -> dict[str, Failure]:
     if tools.again:
         return {}
-    asked = [Attempted(key=each.key, subject=each.identifier, stage=each.task) for each in questions]
+    asked = [Attempt(key=each.key, subject=each.identifier, stage=each.task) for each in questions]
     return {each.key: failure for each, failure in tools.store.attempts.given_up(asked, tools.timeout).items()}
 
 

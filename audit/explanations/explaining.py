@@ -247,7 +247,7 @@ def _anatomy(answer: Examination) -> Anatomy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Looked:
+class _StageComparison:
     """What differs, what does not reproduce itself, all that was compared in its order, and what was not."""
 
     differences: Sequence[Difference] = ()
@@ -256,10 +256,10 @@ class _Looked:
     unseen: str = ""
 
 
-def _stages(each: ChangedPair, answers: Mapping[str, Answer], reasons: list[str]) -> _Looked:
+def _stages(each: ChangedPair, answers: Mapping[str, Answer], reasons: list[str]) -> _StageComparison:
     if not len(each.states):
         reasons.append("no step shows it: it is in resets or spaces")
-        return _Looked()
+        return _StageComparison()
     asked = [
         [Question(cell=cell, task=STAGES, given=each.given, again=again) for again in (False, True)]
         for cell in (each.older, each.newer)
@@ -267,13 +267,13 @@ def _stages(each: ChangedPair, answers: Mapping[str, Answer], reasons: list[str]
     found = [[_answer(question, answers, reasons) for question in side] for side in asked]
     read = [[_staged(one) for one in side if one is not None] for side in found]
     if any(len(side) < 2 for side in read):
-        return _Looked()
+        return _StageComparison()
     unseen = next((one.meta["unseen"] for side in found for one in side if one and one.meta["unseen"]), "")
     unsteady = {name for first, again in read for name in stages.unsteady(first, again)}
     older, newer = (side[0] for side in read)
     differences = stages.differences(older, newer, len(each.states), unsteady)
     order = stages.compared(older, newer, unsteady)
-    return _Looked(differences=differences, unsteady=unsteady, order=order, unseen=unseen)
+    return _StageComparison(differences=differences, unsteady=unsteady, order=order, unseen=unseen)
 
 
 def _fields(first: Sequence[Difference], all_of_them: Sequence[Difference]) -> str:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from audit.comparisons import comparing
 from audit.explanations import blaming
-from audit.explanations.between import Between
+from audit.explanations.between import PairQuestion
 from audit.explanations.blaming import Blame, Move
 from audit.explanations.resolving import Resolver
 from audit.explanations.session import Session
@@ -17,7 +17,7 @@ from audit.tools import Tools
 class Inquiry:
     """The two releases, resolved; a session on them where one is needed; what is known of who brought a change."""
 
-    def __init__(self, question: Between, tools: Tools, resolver: Resolver) -> None:
+    def __init__(self, question: PairQuestion, tools: Tools, resolver: Resolver) -> None:
         self.question, self.tools, self._resolver = question, tools, resolver
         for request, lock in question.locks:
             resolver.give(request, lock)

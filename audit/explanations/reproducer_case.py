@@ -105,7 +105,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Apart:
+class Gap:
     """How far two outcomes are apart in one entry, or that one is longer than the other."""
 
     output: str
@@ -176,7 +176,7 @@ def minor(side: Side) -> str:
     return ".".join(side.python.split(".")[:2])
 
 
-def apart(case: Case) -> list[Apart]:
+def apart(case: Case) -> list[Gap]:
     """Where the two outcomes differ, the largest difference first; of equal ones the first in order."""
     newer = case.newer.outcome.outputs
     found = [
@@ -187,11 +187,11 @@ def apart(case: Case) -> list[Apart]:
     return sorted(found, key=lambda each: -each.size)
 
 
-def _entries(output: str, older: Sequence[float], newer: Sequence[float]) -> Iterator[Apart]:
+def _entries(output: str, older: Sequence[float], newer: Sequence[float]) -> Iterator[Gap]:
     if len(older) != len(newer):
-        yield Apart(output=output, entry=None, older=len(older), newer=len(newer), size=math.inf)
+        yield Gap(output=output, entry=None, older=len(older), newer=len(newer), size=math.inf)
         return
     for entry, (one, other) in enumerate(zip(older, newer, strict=True)):
         if one != other and not (math.isnan(one) and math.isnan(other)):
             size = abs(one - other)
-            yield Apart(output=output, entry=entry, older=one, newer=other, size=math.inf if math.isnan(size) else size)
+            yield Gap(output=output, entry=entry, older=one, newer=other, size=math.inf if math.isnan(size) else size)

@@ -11,8 +11,8 @@ from audit.asked.environment_rows import EnvironmentRow
 from audit.explanations import reproducer_edits
 from audit.explanations.reproducer_case import (
     SCRIPT,
-    Apart,
     Case,
+    Gap,
     Reset,
     Side,
     apart,
@@ -112,7 +112,7 @@ def _made(row: EnvironmentRow) -> str:
     return f"{named} (with `{arguments}`)" if arguments else named
 
 
-def _size(largest: Apart, shown: str) -> str:
+def _size(largest: Gap, shown: str) -> str:
     if largest.entry is None:
         return f"With the one the {largest.output} has {largest.older:g} entries, with the other {largest.newer:g}."
     return f"In the {shown} below they are up to {largest.size:.3g} apart (`{largest.place}`)."

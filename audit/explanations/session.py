@@ -17,12 +17,12 @@ from audit.comparisons import comparing
 from audit.dumps import dumping
 from audit.errors import AuditError, IndexUnreachable, UsageError
 from audit.explanations import remembered_states
-from audit.explanations.between import Between
+from audit.explanations.between import PairQuestion
 from audit.explanations.resolving import Resolver
 from audit.failures import Failure, Status
 from audit.installing.locks import Release
 from audit.planning import drawing, plan, probing
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import DrawnEnvironment
 from audit.planning.plan import Cell, Recording
 from audit.tools import Tools
 
@@ -62,7 +62,7 @@ class Quiet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ReleaseBehaviour:
     """What a release did."""
 
     release: Release
@@ -75,14 +75,14 @@ class Session:
     What an audit knows of the two releases is used.
     """
 
-    def __init__(self, question: Between, tools: Tools, resolver: Resolver) -> None:
+    def __init__(self, question: PairQuestion, tools: Tools, resolver: Resolver) -> None:
         self._question = question
         self._matrix = question.file.matrix
         self._resolver = resolver
         self.tools = replace(tools, runner=Inline(), reporter=Quiet())
         self._attached = question.attached()
         self._environment = self._matrix.environments[0]
-        self._known: dict[str, Shown | Failure] = {}
+        self._known: dict[str, ReleaseBehaviour | Failure] = {}
         self._reads = comparing.reads_of(self._matrix)
         self.reference = resolver.required(question.older)
         self._own = self._draw()
@@ -101,7 +101,7 @@ class Session:
         """What is asked of a release: the key under which an audit that asks the same has its dump."""
         return self.cell(release).key(self._own.stimulus)
 
-    def show(self, request: ReleaseRequest) -> Shown | Failure:
+    def show(self, request: ReleaseRequest) -> ReleaseBehaviour | Failure:
         """What a release does with the stimulus, or why that cannot be had."""
         named = self._environment.source_in(request.known_as)
         asked = f"{named} {replace(request, id='', series='', like='')!r}"  # two questions may have one name
@@ -109,7 +109,7 @@ class Session:
             self._known[asked] = self._shown(request)
         return self._known[asked]
 
-    def judge(self, one: Shown, other: Shown) -> Judgement | None:
+    def judge(self, one: ReleaseBehaviour, other: ReleaseBehaviour) -> Judgement | None:
         """The verdict on two releases; nothing where they did the same to the last bit."""
         if one.behaviour == other.behaviour:
             return None
@@ -121,12 +121,12 @@ class Session:
         self.tools.store.comparisons.put_comparison(*pair, self._reads, judgement, evidence)
         return judgement
 
-    def changed(self, one: Shown, other: Shown) -> bool:
+    def changed(self, one: ReleaseBehaviour, other: ReleaseBehaviour) -> bool:
         """Whether the two are not the same but for rounding."""
         judgement = self.judge(one, other)
         return judgement is not None and judgement.verdict in (Verdict.CHANGED, Verdict.INCOMPARABLE)
 
-    def _draw(self) -> Drawn:
+    def _draw(self) -> DrawnEnvironment:
         file, baseline = self._question.file, self._resolver.required(self._question.baseline)
         cells = plan.cells(file.matrix, [baseline.request], {baseline.id: baseline}, self._attached)
         layouts = probing.probe(cells, file.matrix.baseline, self.tools)
@@ -142,7 +142,7 @@ class Session:
             raise UsageError(f"{baseline.id} does not offer {title}: {told}")
         return stimuli.drawn[title]
 
-    def _remembered(self, drawn: Drawn) -> Drawn:
+    def _remembered(self, drawn: DrawnEnvironment) -> DrawnEnvironment:
         """Besides what was drawn, the states in which an audit saw the reference differ from the other release."""
         end = self._resolver.resolve(self._question.newer)
         if self._question.audited is not None or not isinstance(end, Release):
@@ -154,7 +154,7 @@ class Session:
         self.tools.store.put_stimuli([extended.stimulus])
         return extended
 
-    def _shown(self, request: ReleaseRequest) -> Shown | Failure:
+    def _shown(self, request: ReleaseRequest) -> ReleaseBehaviour | Failure:
         release = self._resolver.resolve(request)
         if isinstance(release, Failure):
             _raise_if_machine(release)
@@ -164,7 +164,7 @@ class Session:
         dumps = dumping.dump([recording], {}, self.tools)
         found = dumps.dumped.get(recording.identifier)
         if found is not None and found.record.behaviour is not None:
-            return Shown(release=release, behaviour=found.record.behaviour)
+            return ReleaseBehaviour(release=release, behaviour=found.record.behaviour)
         failures = [each for each in dumps.failures if each.subject in (release.id, recording.identifier)]
         for failure in failures:
             _raise_if_machine(failure)

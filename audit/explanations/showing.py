@@ -14,7 +14,7 @@ from analysis.yardstick import THRESHOLD
 from audit.comparisons import comparing
 from audit.explanations import reproducer
 from audit.explanations.reproducer_case import CannotReproduce, Case, Outcome, Reset, Side, Step
-from audit.explanations.telling import StoredPair
+from audit.explanations.stored_pairs import StoredPair
 from audit.planning.plan import Cell
 from audit.storage.store import Store
 

@@ -102,7 +102,7 @@ def _run(command: Sequence[str], bounds: Bounds, given: str) -> Answer:
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as feed:
         feed.write(given.encode())
         feed.seek(0)
-        written = _Written(bounds, (output, errors))
+        written = _WriteGauge(bounds, (output, errors))
         mark = source_cache.begun()
         child = confinement.start(command, bounds, environment=_variables(), output=output, errors=errors, given=feed)
         try:
@@ -121,7 +121,7 @@ def _run(command: Sequence[str], bounds: Bounds, given: str) -> Answer:
     return Answer(ok=ok, output=answered, errors=told, exit_code=code, refused=refused, offline=True, overran=overran)
 
 
-class _Written:
+class _WriteGauge:
     """What builds write while one of them is watched, there and on standard output and error."""
 
     def __init__(self, bounds: Bounds, printed: Sequence[IO[bytes]]) -> None:
@@ -175,7 +175,7 @@ def _weighed(places: Sequence[Path]) -> Weight:
     raise NoSandbox("what builds write cannot be limited: delete `uv-source` in the cache")
 
 
-def _await(process: subprocess.Popen[bytes], written: _Written) -> tuple[str, str]:
+def _await(process: subprocess.Popen[bytes], written: _WriteGauge) -> tuple[str, str]:
     """Wait for the end. Why it has to be brought about, also as uv would say it; nothing where it came by itself."""
     deadline = time.monotonic() + LONGEST_BUILD_SECONDS
     while True:

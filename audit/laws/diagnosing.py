@@ -24,7 +24,7 @@ from audit.digests import digest
 from audit.dumps import dumping
 from audit.failures import Failure, Status
 from audit.laws.reference_file import ReferenceFile, Setting
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import DrawnEnvironment
 from audit.planning.plan import Cell, Recording
 from audit.stimuli import starts, stimulus
 from audit.stimuli.starts import Undrawable
@@ -39,7 +39,7 @@ RULE = "laws-4"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Questioned:
+class QuestionedBehaviour:
     """A behaviour that stands in a changed pair, and a cell that shows it."""
 
     cell: Cell
@@ -47,10 +47,10 @@ class Questioned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _LawQuestion:
     """One behaviour under one setting of one reference set."""
 
-    of: Questioned
+    of: QuestionedBehaviour
     laws: ReferenceFile
     setting: Setting
     recording: Recording
@@ -65,7 +65,7 @@ def diagnose(
     rows: Sequence[RunCell],
     cells: Sequence[Cell],
     run: RunRecord,
-    drawn: Mapping[str, Drawn],
+    drawn: Mapping[str, DrawnEnvironment],
     references: Sequence[ReferenceFile],
     tools: Tools,
 ) -> tuple[Failure, ...]:
@@ -104,30 +104,30 @@ def _once_each(unheld: Sequence[Failure]) -> list[Failure]:
     ]
 
 
-def _unheld(of: Questioned, laws: ReferenceFile, reason: str) -> Failure:
+def _unheld(of: QuestionedBehaviour, laws: ReferenceFile, reason: str) -> Failure:
     """A release that could not be held against laws that are there: a person has to know."""
     return Failure(subject=of.cell.identifier, stage="laws", status=Status.UNHELD, reason=f"{laws.laws.name}: {reason}")
 
 
 def _changed(
     rows: Sequence[RunCell], cells: Sequence[Cell], run: RunRecord, store: Store
-) -> list[tuple[Questioned, Questioned]]:
+) -> list[tuple[QuestionedBehaviour, QuestionedBehaviour]]:
     of = {cell.identifier: cell for cell in cells}
-    showing: dict[str, Questioned] = {}
+    showing: dict[str, QuestionedBehaviour] = {}
     for row in rows:
         if row.behaviour is not None:
-            showing.setdefault(row.behaviour, Questioned(cell=of[row.identifier], behaviour=row.behaviour))
+            showing.setdefault(row.behaviour, QuestionedBehaviour(cell=of[row.identifier], behaviour=row.behaviour))
     verdicts = store.comparisons.verdicts(run.reads)
     wanted = comparing.wanted(rows, run.pairing, run.against)
     return [(showing[one], showing[other]) for one, other in wanted if verdicts.get((one, other)) == Verdict.CHANGED]
 
 
 def _asked(
-    pairs: Iterable[tuple[Questioned, Questioned]],
-    drawn: Mapping[str, Drawn],
+    pairs: Iterable[tuple[QuestionedBehaviour, QuestionedBehaviour]],
+    drawn: Mapping[str, DrawnEnvironment],
     references: Sequence[ReferenceFile],
     unheld: list[Failure],
-) -> Iterable[_Asked]:
+) -> Iterable[_LawQuestion]:
     for questioned in {each.behaviour: each for pair in pairs for each in pair}.values():
         row = questioned.cell.environment
         known = drawn[row.title].known.layout
@@ -145,7 +145,7 @@ def _asked(
                     unheld.append(_unheld(questioned, laws, str(error)))
                     continue
                 given = stimulus.assemble({"horizon": batch}, resets=0)
-                yield _Asked(
+                yield _LawQuestion(
                     of=questioned,
                     laws=laws,
                     setting=setting,
@@ -158,12 +158,15 @@ def _asked(
 
 
 def _screen(
-    pairs: Sequence[tuple[Questioned, Questioned]], asked: Sequence[_Asked], recorded: Mapping[str, str], tools: Tools
+    pairs: Sequence[tuple[QuestionedBehaviour, QuestionedBehaviour]],
+    asked: Sequence[_LawQuestion],
+    recorded: Mapping[str, str],
+    tools: Tools,
 ) -> list[Failure]:
     """Each of a pair against the other, in both directions: the older may be the one that is wrong."""
     there = tools.store.laws.screened()
     by = {(each.of.behaviour, each.laws.laws.name, each.setting.name): each for each in asked}
-    waiting: list[tuple[_Asked, _Asked, str]] = []
+    waiting: list[tuple[_LawQuestion, _LawQuestion, str]] = []
     for reference, tested in (order for pair in pairs for order in permutations(pair)):
         for (behaviour, laws, setting), one in by.items():
             other = by.get((tested.behaviour, laws, setting))
@@ -182,7 +185,9 @@ def _screen(
     return unheld
 
 
-def _screen_one(one: _Asked, other: _Asked, key: str, recorded: Mapping[str, str], store: Store) -> list[Failure]:
+def _screen_one(
+    one: _LawQuestion, other: _LawQuestion, key: str, recorded: Mapping[str, str], store: Store
+) -> list[Failure]:
     """Keep what comes of it. A release without the columns that the laws speak of cannot be held against them."""
     samples = []
     for each in (one, other):
@@ -194,7 +199,7 @@ def _screen_one(one: _Asked, other: _Asked, key: str, recorded: Mapping[str, str
     return []
 
 
-def _screenings(one: _Asked, other: _Asked, found: Screen, key: str) -> list[ScreeningRecord]:
+def _screenings(one: _LawQuestion, other: _LawQuestion, found: Screen, key: str) -> list[ScreeningRecord]:
     return [
         ScreeningRecord(
             reference_behaviour=one.of.behaviour,
@@ -215,7 +220,7 @@ def _screenings(one: _Asked, other: _Asked, found: Screen, key: str) -> list[Scr
     ]
 
 
-def _attribute(asked: Sequence[_Asked], recorded: Mapping[str, str], tools: Tools) -> None:
+def _attribute(asked: Sequence[_LawQuestion], recorded: Mapping[str, str], tools: Tools) -> None:
     there = tools.store.laws.attributed()
     waiting = []
     for each in asked:
@@ -230,7 +235,7 @@ def _attribute(asked: Sequence[_Asked], recorded: Mapping[str, str], tools: Tool
                 done(f"{each.recording.cell.identifier}: {each.laws.laws.name}")
 
 
-def _attribute_one(each: _Asked, key: str, recorded: Mapping[str, str], store: Store) -> None:
+def _attribute_one(each: _LawQuestion, key: str, recorded: Mapping[str, str], store: Store) -> None:
     try:
         found = diagnosis.diagnose(each.laws.laws, _samples(each, recorded, store))
     except BadData:
@@ -238,7 +243,7 @@ def _attribute_one(each: _Asked, key: str, recorded: Mapping[str, str], store: S
     store.laws.put_attributions([_attribution(each, law, key) for law in found.attributions])
 
 
-def _attribution(each: _Asked, found: Attribution, key: str) -> AttributionRecord:
+def _attribution(each: _LawQuestion, found: Attribution, key: str) -> AttributionRecord:
     first = found.explanations[0] if found.explanations else None
     values = first.values if first is not None else ()
     return AttributionRecord(
@@ -259,7 +264,7 @@ def _attribution(each: _Asked, found: Attribution, key: str) -> AttributionRecor
     )
 
 
-def _samples(each: _Asked, recorded: Mapping[str, str], store: Store) -> list[Floats]:
+def _samples(each: _LawQuestion, recorded: Mapping[str, str], store: Store) -> list[Floats]:
     """The variables of the laws along every trajectory; single steps are poses, and are taken together."""
     outputs = store.outputs(recorded[each.recording.identifier])
     state, observation = (store.arrays.get(outputs[f"horizon.{name}"].digest) for name in ("state", "observation"))

@@ -32,7 +32,7 @@ withdrawn within days of their upload, or not at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class EarlierNights:
     """What earlier nights of the matrix left."""
 
     releases: Mapping[str, Watched]
@@ -43,7 +43,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Tonight:
     """What there is tonight."""
 
     releases: tuple[Watched, ...]
@@ -53,7 +53,7 @@ class Look:
     notes: tuple[str, ...]
 
 
-def look(file: MatrixFile, known: Known, night: str, day: datetime.date | None) -> Look:
+def look(file: MatrixFile, known: EarlierNights, night: str, day: datetime.date | None) -> Tonight:
     """Ask the index for what is new on the evening of ``day``, or now where there is none."""
     matrix = file.matrix
     watches = [_listed(file, place, known, night, day) for place in range(len(matrix.releases))]
@@ -69,11 +69,11 @@ def look(file: MatrixFile, known: Known, night: str, day: datetime.date | None) 
     withdrawn, notes = _withdrawn(ranges, sighted, known, night)
     kept = _kept(file, placed, withdrawn, known)
     moved, unresolved = _dependencies(matrix, _tried_again(kept, known, day), known, night, day)
-    return Look(releases=moved, withdrawn=withdrawn, notes=(*notes, *unresolved))
+    return Tonight(releases=moved, withdrawn=withdrawn, notes=(*notes, *unresolved))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Listed:
+class _KnownRange:
     """A range with what is known to be in it."""
 
     watch: Watch
@@ -94,11 +94,13 @@ class _Listed:
         return [each.version for each in (*self.known, *self.relisted)]
 
 
-def _there(known: Known) -> list[Watched]:
+def _there(known: EarlierNights) -> list[Watched]:
     return [each for each in known.releases.values() if each.yanked is None]
 
 
-def _listed(file: MatrixFile, place: int, known: Known, night: str, day: datetime.date | None) -> _Listed | None:
+def _listed(
+    file: MatrixFile, place: int, known: EarlierNights, night: str, day: datetime.date | None
+) -> _KnownRange | None:
     """A generated row as earlier nights listed it; listed now where none did, or where its range is another."""
     row = file.matrix.releases[place]
     if not isinstance(row, GeneratedRow):
@@ -106,7 +108,7 @@ def _listed(file: MatrixFile, place: int, known: Known, night: str, day: datetim
     watch = watched.generated(file.matrix, row)
     mine = watch.known(_there(known))
     if mine and all(each.listing == watch.listing for each in mine):
-        return _Listed(watch=watch, known=mine)
+        return _KnownRange(watch=watch, known=mine)
     offered = index.versions(watch, watch.python, row.exclude_newer or file.matrix.exclude_newer or day)
     if not offered:
         where = file.at(("releases", place, "versions"))
@@ -114,33 +116,33 @@ def _listed(file: MatrixFile, place: int, known: Known, night: str, day: datetim
     here = [replace(each, listing=watch.listing) for each in mine]
     before = [each for each in known.releases.values() if watch.covers(each)]
     newest = max((Version(each.version) for each in before), default=None)
-    listed = _Listed(watch=watch, known=here, edited=True, newest=newest)
+    listed = _KnownRange(watch=watch, known=here, edited=True, newest=newest)
     yanked = {each.version for each in before if each.yanked is not None}  # what is remembered of a day has them still
     there = {*listed.versions, *yanked}
     fresh = [watch.release(version, night, listed.news(version)) for version in offered if version not in there]
     return replace(listed, relisted=fresh)
 
 
-def _beyond(watch: Watch, known: Known) -> _Listed:
+def _beyond(watch: Watch, known: EarlierNights) -> _KnownRange:
     """What is watched above a release that is written out; what is there when that begins, or is edited, is not new."""
     assert isinstance(watch.row, ExplicitRow)
     mine = watch.known(_there(known))
     template = known.releases.get(watch.row.id)
     is_same = len(mine) == sum(watch.covers(each) for each in _there(known))
     if is_same and template is not None and watch.listing in template.listing.split():
-        return _Listed(watch=watch, known=mine)
+        return _KnownRange(watch=watch, known=mine)
     found = [Version(each.version) for each in known.releases.values() if each.package == watch.package]
-    return _Listed(watch=watch, known=mine, edited=True, newest=max(found, default=None))
+    return _KnownRange(watch=watch, known=mine, edited=True, newest=max(found, default=None))
 
 
-def _sighted(ranges: Sequence[_Listed], day: datetime.date | None) -> dict[int, Sighting]:
-    def ask(listed: _Listed) -> Sighting:
+def _sighted(ranges: Sequence[_KnownRange], day: datetime.date | None) -> dict[int, Sighting]:
+    def ask(listed: _KnownRange) -> Sighting:
         return index.unknown(listed.watch, listed.watch.python, day, listed.versions)
 
     return {id(listed): sighting for listed, sighting in at_once(ask, ranges)}
 
 
-def _written(matrix: Matrix, row: Row, known: Known, night: str, after: Sequence[_Listed]) -> list[Watched]:
+def _written(matrix: Matrix, row: Row, known: EarlierNights, night: str, after: Sequence[_KnownRange]) -> list[Watched]:
     """The release that a row writes out, if it does, as it is known or anew, with what is watched ``after`` it."""
     if isinstance(row, GeneratedRow):
         return []
@@ -154,7 +156,7 @@ def _written(matrix: Matrix, row: Row, known: Known, night: str, after: Sequence
 
 
 def _in_ranges(
-    ranges: Sequence[_Listed], sighted: Mapping[int, Sighting], night: str, day: datetime.date | None
+    ranges: Sequence[_KnownRange], sighted: Mapping[int, Sighting], night: str, day: datetime.date | None
 ) -> Iterator[Watched]:
     """The releases of the ranges of a row, each in version order."""
     for listed in ranges:
@@ -165,7 +167,7 @@ def _in_ranges(
 
 
 def _kept(
-    file: MatrixFile, placed: Sequence[tuple[int, Watched]], withdrawn: Sequence[Watched], known: Known
+    file: MatrixFile, placed: Sequence[tuple[int, Watched]], withdrawn: Sequence[Watched], known: EarlierNights
 ) -> list[Watched]:
     """Those that are not withdrawn, each id once: what is written out comes before what a night had found.
 
@@ -182,7 +184,7 @@ def _kept(
     return [each for _, each in kept]
 
 
-def _tried_again(releases: Sequence[Watched], known: Known, day: datetime.date | None) -> list[Watched]:
+def _tried_again(releases: Sequence[Watched], known: EarlierNights, day: datetime.date | None) -> list[Watched]:
     """The same, with those due again that could not be installed when they were new, and tonight have another lock.
 
     A dependency of theirs was still too young, or a wheel was uploaded after the source.
@@ -201,7 +203,7 @@ def _tried_again(releases: Sequence[Watched], known: Known, day: datetime.date |
 
 
 def _withdrawn(
-    ranges: Sequence[_Listed], sighted: Mapping[int, Sighting], known: Known, night: str
+    ranges: Sequence[_KnownRange], sighted: Mapping[int, Sighting], known: EarlierNights, night: str
 ) -> tuple[tuple[Watched, ...], tuple[str, ...]]:
     """Versions that were yanked: known ones since they were audited, unknown ones before anybody could."""
     told_before = {each.id for each in known.releases.values() if each.yanked is not None}
@@ -225,7 +227,7 @@ def _withdrawn(
     return tuple(found), tuple(notes)
 
 
-def _yanked_since(ranges: Sequence[_Listed]) -> list[tuple[Watched, str]]:
+def _yanked_since(ranges: Sequence[_KnownRange]) -> list[tuple[Watched, str]]:
     questions = [(listed.watch, each) for listed in ranges for each in listed.known[-YANKS_LOOKED_AT:] if listed.known]
 
     def ask(question: tuple[Watch, Watched]) -> str | None:
@@ -240,7 +242,7 @@ def _because(reason: str) -> str:
 
 
 def _dependencies(
-    matrix: Matrix, releases: Sequence[Watched], known: Known, night: str, day: datetime.date | None
+    matrix: Matrix, releases: Sequence[Watched], known: EarlierNights, night: str, day: datetime.date | None
 ) -> tuple[tuple[Watched, ...], tuple[str, ...]]:
     """The releases with later resolutions behind those they are of, a new one where dependencies moved tonight."""
     variants = [each for each in _there(known) if each.request.like]
@@ -271,7 +273,7 @@ def _newest_of_series(matrix: Matrix, releases: Sequence[Watched], day: datetime
     return [each for each in asked if each.lock_digest is not None or each.request.exclude_newer != day]
 
 
-def _moved(newest: Watched, known: Known, night: str, day: datetime.date | None) -> Watched | str:
+def _moved(newest: Watched, known: EarlierNights, night: str, day: datetime.date | None) -> Watched | str:
     """The newest release as it resolves tonight, where that is another lock; or why it does not resolve; or nothing.
 
     What moved between the matrix's day and the night on which a release is recorded is recorded with it, and not new.
@@ -299,7 +301,7 @@ def _resolved_on(release: Watched) -> datetime.date:
     return release.request.exclude_newer or datetime.date.fromisoformat(release.found[:10])
 
 
-def _first_lock(release: Watched, known: Known) -> Lock | None:
+def _first_lock(release: Watched, known: EarlierNights) -> Lock | None:
     """The lock that a release was given, or is given tonight."""
     if release.lock_digest is not None:
         return Lock.from_text(known.locks[release.lock_digest])

@@ -25,7 +25,7 @@ from audit.failures import Failure, Status
 from audit.installing import interpreters
 from audit.installing.locks import Lock, Release
 from audit.nights import news, standings
-from audit.nights.news import Known, Look
+from audit.nights.news import EarlierNights, Tonight
 from audit.nights.standings import Question
 from audit.nights.waivers import Waivers
 from audit.pipeline import AuditResult
@@ -91,11 +91,11 @@ def question(file: MatrixFile) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Work:
     """What is there tonight, beside what was there before."""
 
-    look: Look
-    known: Known
+    look: Tonight
+    known: EarlierNights
     edited: bool
     """Whether the matrix asks something else than on the last night that audited it."""
 
@@ -134,10 +134,10 @@ class _Found:
         return {each.id for each in self.look.releases if each.news and each.id in unseen}
 
 
-def _look(file: MatrixFile, tools: Tools, evening: Evening, blank: AuditSummary) -> _Found:
+def _look(file: MatrixFile, tools: Tools, evening: Evening, blank: AuditSummary) -> _Work:
     nights, name = tools.store.nights, file.matrix.name
     releases = nights.known(name)
-    known = Known(
+    known = EarlierNights(
         releases=releases,
         locks=nights.locks(each.lock_digest or "" for each in releases.values()),
         failed=nights.failed(name),
@@ -145,14 +145,14 @@ def _look(file: MatrixFile, tools: Tools, evening: Evening, blank: AuditSummary)
     with tools.reporter.stage("looking", 1) as done:
         look = news.look(file, known, blank.night, evening.day(file.matrix.nightly.min_age))
         edited = nights.last_question(name) != question(file)
-        found = _Found(look=look, known=known, edited=edited)
+        found = _Work(look=look, known=known, edited=edited)
         done(f"{len(found.due)} of {len(look.releases)} releases of {name} to audit")
     nights.keep(name, (*(look.releases if found.relisted else ()), *look.withdrawn))
     return found
 
 
 def _audit(
-    file: MatrixFile, found: _Found, waivers: Waivers, tools: Tools, blank: AuditSummary, *, explained: bool
+    file: MatrixFile, found: _Work, waivers: Waivers, tools: Tools, blank: AuditSummary, *, explained: bool
 ) -> tuple[AuditSummary, Sequence[Watched]]:
     """Audit the matrix with all that is known and new; the releases given back need no other night."""
     asked = _resolve(file.matrix.name, found, tools)
@@ -185,7 +185,7 @@ def _audit(
     return summary, _finished(file, found, asked, result)
 
 
-def _resolve(matrix: str, found: _Found, tools: Tools) -> ResolvedReleases:
+def _resolve(matrix: str, found: _Work, tools: Tools) -> ResolvedReleases:
     """Every release with the lock that it was given once, and with tonight's where it has none yet."""
     releases, texts = found.look.releases, found.known.locks
     known = [_frozen(each, texts[each.lock_digest]) for each in releases if each.lock_digest is not None]
@@ -208,7 +208,7 @@ def _frozen(known: Watched, lock: str) -> Release | Failure:
     return Release(request=known.request, interpreter=interpreter, lock=Lock.from_text(lock))
 
 
-def _finished(file: MatrixFile, found: _Found, asked: ResolvedReleases, result: AuditResult) -> list[Watched]:
+def _finished(file: MatrixFile, found: _Work, asked: ResolvedReleases, result: AuditResult) -> list[Watched]:
     """Releases that need no other night: none where the machine failed at what they are held against."""
     if any(_is_unfinished(each.id, result.failures) for each in found.look.releases if each.audited is not None):
         return []

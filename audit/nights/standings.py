@@ -33,7 +33,7 @@ states are not the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Met:
+class RunFindings:
     """What a run met."""
 
     changes: tuple[NightChange, ...]
@@ -85,14 +85,14 @@ class _Cell:
         return _TOLD_AS.get(self.status) if self.behaviour is None else None
 
 
-def meet(store: Store, question: Question) -> Met:
+def meet(store: Store, question: Question) -> RunFindings:
     """Read a finished run: changes of due releases that have not been reported are new, unless they are accepted."""
     cells = _cells(store, question)
-    judged = _Judged(store, question)
+    judged = _Verdicts(store, question)
     changes = tuple(
         _standing(change, question) for group in cells.values() for change in _changes(group, judged, question)
     )
-    return Met(changes=changes, not_audited=(*_uninstalled(store, question), *_not_run(cells, question)))
+    return RunFindings(changes=changes, not_audited=(*_uninstalled(store, question), *_not_run(cells, question)))
 
 
 def met_before(store: Store, matrix: str, run_id: str) -> set[Boundary]:
@@ -106,7 +106,7 @@ def met_before(store: Store, matrix: str, run_id: str) -> set[Boundary]:
     return {(environment, older, newer) for environment, older, newer in found.rows}
 
 
-def as_known(met: Met) -> Met:
+def as_known(met: RunFindings) -> RunFindings:
     """The same, with nothing of it new: what a matrix is before anything happens to it."""
     return replace(met, changes=tuple(replace(each, standing=Standing.KNOWN) for each in met.changes))
 
@@ -137,7 +137,7 @@ def _cells(store: Store, question: Question) -> dict[str, list[_Cell]]:
     return grouped
 
 
-def _changes(group: Sequence[_Cell], judged: _Judged, question: Question) -> Iterator[NightChange]:
+def _changes(group: Sequence[_Cell], judged: _Verdicts, question: Question) -> Iterator[NightChange]:
     """All changes on one environment, in the order of the newer release."""
     for place, cell in enumerate(group):
         earlier = group[:place]
@@ -158,7 +158,7 @@ def _changes(group: Sequence[_Cell], judged: _Judged, question: Question) -> Ite
                 yield drifted
 
 
-def _is_old(older: _Cell, cell: _Cell, earlier: Sequence[_Cell], judged: _Judged) -> bool:
+def _is_old(older: _Cell, cell: _Cell, earlier: Sequence[_Cell], judged: _Verdicts) -> bool:
     """Whether a difference came with an earlier release: the same was wrong before, or the two series differed."""
     before = _predecessor(earlier, cell)
     if cell.told_as:
@@ -175,7 +175,7 @@ def _since(before: _Cell | None, cell: _Cell, earlier: Sequence[_Cell]) -> list[
     return [each for each in between if each.series == cell.series and each.behaviour is None]
 
 
-def _drifted(group: Sequence[_Cell], cell: _Cell, before: _Cell | None, judged: _Judged) -> NightChange | None:
+def _drifted(group: Sequence[_Cell], cell: _Cell, before: _Cell | None, judged: _Verdicts) -> NightChange | None:
     """A difference from the baseline that no step between neighbours shows; known where the predecessor had it."""
     baseline = judged.baseline(group)
     if baseline is None or baseline is before or baseline is cell:
@@ -201,7 +201,7 @@ def _backwards(earlier: Sequence[_Cell], cell: _Cell) -> Iterator[_Cell]:
     return (each for each in reversed(earlier) if each.series == cell.series and each.behaviour is not None)
 
 
-class _Judged:
+class _Verdicts:
     """Verdicts on any two cells of a run; what the matrix's pairs left out is judged when it is asked for."""
 
     def __init__(self, store: Store, question: Question) -> None:

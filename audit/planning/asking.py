@@ -17,7 +17,7 @@ from audit.processes import dumper_process
 from audit.processes.answers import CellAnswer
 from audit.processes.dumper_process import CellOutcome, DumpJob
 from audit.processes.dumper_request import CellTask
-from audit.storage.stored_attempts import Attempted
+from audit.storage.stored_attempts import Attempt
 from audit.tools import Tools, at_once
 
 AT_ONCE = 2
@@ -132,7 +132,7 @@ def _given_up(question: Question[Told], tools: Tools, cell: Cell) -> Failure | N
     """The failure of a release that failed too often to be asked once more."""
     if tools.again:
         return None
-    asked = Attempted(key=question.key(cell), subject=cell.identifier, stage=question.asked(cell).task)
+    asked = Attempt(key=question.key(cell), subject=cell.identifier, stage=question.asked(cell).task)
     return tools.store.attempts.given_up([asked], tools.timeout).get(asked)
 
 

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from audit import machine
-from audit.planning.drawing import Drawn
+from audit.planning.drawing import DrawnEnvironment
 from audit.planning.plan import Cell, Recording
 from audit.storage.store import Store
 from audit.tools import Tools
 
 
-def assign(cells: Sequence[Cell], drawn: Mapping[str, Drawn], tools: Tools) -> tuple[Cell, ...]:
+def assign(cells: Sequence[Cell], drawn: Mapping[str, DrawnEnvironment], tools: Tools) -> tuple[Cell, ...]:
     """The cells, each with the class of its environment. Where all is known, no cluster is asked."""
     if not tools.runner.is_elsewhere:
         return tuple(cells)
@@ -35,7 +35,7 @@ def assign(cells: Sequence[Cell], drawn: Mapping[str, Drawn], tools: Tools) -> t
     return tuple(replace(cell, machine=chosen.get(cell.environment.title, cell.machine)) for cell in cells)
 
 
-def begun_on(cells: Sequence[Cell], drawn: Drawn, store: Store) -> dict[str, int]:
+def begun_on(cells: Sequence[Cell], drawn: DrawnEnvironment, store: Store) -> dict[str, int]:
     """How many of an environment's cells the store has, by class of machines."""
     keys = {
         each: [Recording(cell=replace(cell, machine=each), stimulus=drawn.stimulus).key for cell in cells]

@@ -29,7 +29,7 @@ BASELINES_TRIED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class DrawnEnvironment:
     """Everything that is known of one environment before it is dumped."""
 
     known: KnownLayout
@@ -49,7 +49,7 @@ class Drawn:
 class Stimuli:
     """By environment: what was drawn, and why nothing could be."""
 
-    drawn: Mapping[str, Drawn]
+    drawn: Mapping[str, DrawnEnvironment]
     undrawable: Mapping[str, Failure]
     """Of each of its cells; the machine's fault where that was the reason."""
     failures: tuple[Failure, ...] = ()
@@ -75,7 +75,7 @@ def draw(file: MatrixFile, cells: Sequence[Cell], known: Mapping[str, KnownLayou
     return _stimuli(file, sketches, tables, reasons, banks)
 
 
-def extended(drawn: Drawn, more: Batch, spec: BankSpec) -> Drawn:
+def extended(drawn: DrawnEnvironment, more: Batch, spec: BankSpec) -> DrawnEnvironment:
     """With forced states besides its own, where they fit."""
     own = drawn.forced
     if own is None or drawn.horizon is None or own.starts.shape[1:] != more.starts.shape[1:]:
@@ -177,9 +177,9 @@ def _stimuli(
 ) -> Stimuli:
     seed = file.matrix.stimulus.seed
     undrawable = {title: _undrawable(title, Status.UNDRAWABLE, reason) for title, reason in reasons.items()}
-    drawn: dict[str, Drawn] = {}
+    drawn: dict[str, DrawnEnvironment] = {}
     for title, known in tables.items():
-        drawn[title] = Drawn(
+        drawn[title] = DrawnEnvironment(
             known=known,
             horizon=None,
             forced=None,
@@ -215,7 +215,7 @@ def _without_bank(title: str, failures: Sequence[Failure]) -> Failure:
     return _undrawable(title, status, f"its bank of states could not be made: {told}")
 
 
-def _drawn(sketch: _Sketch, made: Bank | None, by: Cell | None, seed: int) -> Drawn:
+def _drawn(sketch: _Sketch, made: Bank | None, by: Cell | None, seed: int) -> DrawnEnvironment:
     layout = sketch.known.layout
     batches = {"horizon": sketch.horizon}
     forced, source = None, None
@@ -223,7 +223,7 @@ def _drawn(sketch: _Sketch, made: Bank | None, by: Cell | None, seed: int) -> Dr
         made = made or banks.of_starts(sketch.horizon, layout)
         forced, source = made.batch, made.source
         batches |= {"forced": forced, "nudged": stimulus.nudged(forced, sketch.spec.nudges, sketch.spec.seed)}
-    return Drawn(
+    return DrawnEnvironment(
         known=sketch.known,
         horizon=sketch.horizon,
         forced=forced,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from analysis.report.model import Blame, Failures, Night, NightChange, Release, Span
 from audit.reports.lacking_cells import LACKING
+from audit.storage.records import PlantedFault, Repeated
 from audit.storage.store import Store
 
 MOST_SUBJECTS = 60
@@ -26,6 +27,9 @@ class Controls:
     blind: bool
 
 
+_AGAIN: Mapping[str, str] = {Repeated.YES: "reproduces itself", Repeated.NO: "does not reproduce itself"}
+
+
 def environments(store: Store, run_id: str) -> dict[str, Controls]:
     """By name."""
     rows = store.query(
@@ -34,16 +38,16 @@ def environments(store: Store, run_id: str) -> dict[str, Controls]:
         [run_id],
     ).rows
     return {
-        name: Controls(evidence=evidence, coverage=coverage, said=_said(*rest), blind=rest[2] == "missed")
+        name: Controls(evidence=evidence, coverage=coverage, said=_said(*rest), blind=rest[2] == PlantedFault.MISSED)
         for name, evidence, coverage, *rest in rows
     }
 
 
 def _said(baseline: str | None, reproduced: str, planted: str, constant: str, ratio: float | None, reason: str) -> str:
     """The controls in words."""
-    again = {"yes": "reproduces itself", "no": "does not reproduce itself"}.get(reproduced, "")
+    again = _AGAIN.get(reproduced, "")
     parts = [f"{baseline} {again}"] if baseline and again else []
-    if planted in ("seen", "missed"):
+    if planted != PlantedFault.UNKNOWN:
         size = f" (ratio {ratio:.1e})" if ratio is not None else ""
         parts.append(f"a planted fault in {constant} was {planted}{size}")
     return "; ".join(filter(None, [*parts, reason]))

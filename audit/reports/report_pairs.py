@@ -14,10 +14,10 @@ import numpy as np
 from analysis.report.model import Details, Explanation, Growth, Number, Output, Pair
 from analysis.verdicts import SIGNS, Verdict
 from audit.explanations import showing
+from audit.explanations.account import constant_told, shortened
 from audit.explanations.explaining import MOST_CONSTANTS
 from audit.explanations.reproducer import CASE
 from audit.explanations.reproducer_case import SCRIPT
-from audit.explanations.telling import constant_told, shortened
 from audit.laws import law_lines
 from audit.reports.report_grid import Grid, Run
 from audit.storage.store import Store

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from analysis.verdicts import Verdict
 from audit.comparisons import run_pairs
-from audit.explanations import telling
-from audit.explanations.telling import ShortLine
+from audit.explanations import short_lines
+from audit.explanations.short_lines import ShortLine
 from audit.laws import law_lines
 from audit.reports.lacking_cells import LACKING
 from audit.storage.store import Store
@@ -227,7 +227,7 @@ def _neighbours(store: Store, run_id: str) -> tuple[PairLine, ...]:
         store,
         "SELECT environment, older, newer, verdict, reason FROM pair ORDER BY older_position, newer_position",
     )
-    laws, explained = law_lines.lines(store, run_id), telling.short_lines(store, run_id)
+    laws, explained = law_lines.lines(store, run_id), short_lines.of_run(store, run_id)
     nothing = ShortLine(told="", open=False)
     return tuple(
         PairLine(

@@ -134,8 +134,8 @@ class RunEnvironment:
     states: int
     coverage: str
     features: str | None
-    reproduced: str
-    planted: str
+    reproduced: Repeated
+    planted: PlantedFault
     constant: str
     planted_ratio: float | None
     reason: str
@@ -245,6 +245,23 @@ class ExplanationRecord:
     constants: int
     unsteady: list[str]
     reason: str
+
+
+class Repeated(StrEnum):
+    """Whether a release reproduces itself in another process."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+class PlantedFault(StrEnum):
+    """Whether a fault that was planted came out as changed."""
+
+    SEEN = "seen"
+    MISSED = "missed"
+    UNKNOWN = "unknown"
+    """None could be planted."""
 
 
 class Standing(StrEnum):

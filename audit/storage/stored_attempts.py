@@ -17,7 +17,7 @@ COUNTED = BREAKAGE - {Status.RAISED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempted:
+class Attempt:
     """What is to be asked, and what its failure is called. Questions that are the same have one key."""
 
     key: str
@@ -31,9 +31,9 @@ class StoredAttempts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def given_up(self, asked: Iterable[Attempted], timeout: float) -> dict[Attempted, Failure]:
+    def given_up(self, asked: Iterable[Attempt], timeout: float) -> dict[Attempt, Failure]:
         """Those that failed often enough, with no less time than they would be given now."""
-        by_key: dict[str, list[Attempted]] = {}
+        by_key: dict[str, list[Attempt]] = {}
         for each in asked:
             by_key.setdefault(each.key, []).append(each)
         rows = self._database.rows(
@@ -67,7 +67,7 @@ class StoredAttempts:
 
 
 def _given_up(
-    asked: Attempted, runs: int, status: str, reason: str, exit_code: int | None, number: int | None, tail: str
+    asked: Attempt, runs: int, status: str, reason: str, exit_code: int | None, number: int | None, tail: str
 ) -> Failure:
     return Failure(
         subject=asked.subject,

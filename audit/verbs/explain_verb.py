@@ -8,42 +8,39 @@ from pathlib import Path
 import click
 
 from audit import named_files
-from audit.console import Screen
 from audit.errors import EXIT_COMPLETE, AuditError, UsageError
-from audit.explanations import between, blaming, explaining, reproducer, showing, telling
-from audit.explanations.between import Given
+from audit.explanations import account, between, blaming, explaining, reproducer, showing, stored_pairs
+from audit.explanations.account import Account
+from audit.explanations.between import QuestionOptions
 from audit.explanations.inquiry import Inquiry
 from audit.explanations.resolving import Resolver
-from audit.explanations.session import Inline, Shown
-from audit.explanations.telling import StoredPair, Told
+from audit.explanations.session import Inline, ReleaseBehaviour
+from audit.explanations.stored_pairs import StoredPair
 from audit.failures import Failure
 from audit.installing import changelogs
 from audit.storage.store import Store
+from audit.terminal.screen import Screen
 from audit.tools import Tools
 from audit.verbs import options
+from audit.verbs.questions import question_options
 
 
 @click.command(short_help="Say why two releases differ.")
 @click.argument("environment")
 @click.argument("older")
 @click.argument("newer")
-@options.matrix
-@options.beside
-@options.python
-@options.exclude_newer
+@question_options
 @click.option("--blame/--no-blame", "search", default=True, show_default=True,
               help="If several packages differ, search for the one that brought the change.")  # fmt: skip
 @options.fresh
 @options.timeout
-@options.allow_source
 @options.runs_releases
 @click.option("--json", "place", type=options.OUTPUT_FILE, metavar="FILE",
               help="Write the explanation as JSON to this file; - is standard output.")  # fmt: skip
 @options.database
 def explain(
-    environment: str, older: str, newer: str, matrix: str | None, beside: tuple[str, ...], python: str | None,
-    day: datetime.datetime | None, search: bool, fresh: bool, timeout: float, allow_source: bool, place: Path | None,
-    database: Path,
+    environment: str, older: str, newer: str, given: QuestionOptions, search: bool, fresh: bool, timeout: float,
+    place: Path | None, database: Path,
 ) -> int:  # fmt: skip
     """Say why ENVIRONMENT differs between OLDER and NEWER: stage, constants, law, package.
 
@@ -51,7 +48,6 @@ def explain(
     ENVIRONMENT, which is its title there, all that the matrix says of it holds.
     """
     screen = Screen(on_standard_error=place == named_files.STANDARD_OUTPUT)
-    given = Given(matrix=matrix, beside=beside, python=python, day=day.date() if day else None, source=allow_source)
     with Store(database) as store:
         tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=timeout)
         resolver = Resolver(store, fresh=fresh)
@@ -65,7 +61,7 @@ def explain(
     return EXIT_COMPLETE
 
 
-def _explain(inquiry: Inquiry, search: bool, as_of: datetime.datetime | None) -> Told:
+def _explain(inquiry: Inquiry, search: bool, as_of: datetime.datetime | None) -> Account:
     store, names = inquiry.tools.store, inquiry.question.names
     pair = _stored_pair(inquiry)
     if pair is None or not _is_explained(store, pair):
@@ -73,7 +69,7 @@ def _explain(inquiry: Inquiry, search: bool, as_of: datetime.datetime | None) ->
     packages, searched = _packages(inquiry, search)
     ends = inquiry.older, inquiry.newer
     folder = showing.folder_of(store, names, (pair.older_behaviour, pair.newer_behaviour))
-    return telling.tell(
+    return account.of_pair(
         store,
         names,
         pair,
@@ -89,8 +85,8 @@ def _stored_pair(inquiry: Inquiry) -> StoredPair | None:
     """The pair as the audit has it that the question is about, or another one that asked the very same."""
     store, question = inquiry.tools.store, inquiry.question
     if question.run_id:
-        return telling.stored_pair(store, *question.names, run_id=question.run_id)
-    return telling.stored_pair(store, *question.names, cells=inquiry.cells)
+        return stored_pairs.find(store, *question.names, run_id=question.run_id)
+    return stored_pairs.find(store, *question.names, cells=inquiry.cells)
 
 
 def _is_explained(store: Store, pair: StoredPair) -> bool:
@@ -104,7 +100,7 @@ def _looked_into(inquiry: Inquiry) -> StoredPair:
     for each in shown:
         if isinstance(each, Failure):
             raise UsageError(f"{each.subject} cannot be looked at: {each.reason}")
-    older, newer = (each for each in shown if isinstance(each, Shown))
+    older, newer = (each for each in shown if isinstance(each, ReleaseBehaviour))
     judgement = session.judge(older, newer)
     if judgement is None or not session.changed(older, newer):
         told = "the same to the last bit" if judgement is None else f"{judgement.verdict}: {judgement.reason}"

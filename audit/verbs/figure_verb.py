@@ -11,9 +11,9 @@ import numpy as np
 from analysis.yardstick import THRESHOLD
 from audit import named_files
 from audit.asked import matrix_file
-from audit.console import Screen
 from audit.errors import EXIT_COMPLETE, UsageError
 from audit.storage.store import Store
+from audit.terminal.screen import Screen
 from audit.verbs import options
 
 # Matplotlib takes a second to import, and no other verb needs it: what draws is imported where it is called.

@@ -12,7 +12,6 @@ from audit import folders, named_files
 from audit.asked import matrix_file
 from audit.asked.matrix_file import MatrixFile
 from audit.cluster.workers import Workers
-from audit.console import Screen
 from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, EXIT_INCOMPLETE, AuditError, StoreError, UsageError
 from audit.nights import hook, schedule
 from audit.nights import nightly as nights
@@ -23,6 +22,7 @@ from audit.reports.summaries import markdown, plain
 from audit.reports.summaries.outputs import Outputs
 from audit.reports.summaries.value import AuditSummary
 from audit.storage.store import Store
+from audit.terminal.screen import Screen
 from audit.tools import Tools
 from audit.verbs import options, running
 

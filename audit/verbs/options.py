@@ -12,9 +12,9 @@ import click
 
 from audit import named_files
 from audit.confining import protections
-from audit.console import Screen
 from audit.errors import UsageError
 from audit.named_files import STANDARD_OUTPUT
+from audit.terminal.screen import Screen
 from audit.tools import CELL_SECONDS
 
 DATABASE = Path("results/audit.duckdb")

@@ -8,11 +8,11 @@ import click
 
 from analysis.report.rendering import TooLarge, render
 from audit import named_files
-from audit.console import Screen
 from audit.errors import EXIT_COMPLETE, UsageError
 from audit.named_files import STANDARD_OUTPUT
 from audit.reports import report_collecting
 from audit.storage.store import Store
+from audit.terminal.screen import Screen
 from audit.verbs import options
 
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import click
 
-from audit import console, named_files
-from audit.console import Screen
+from audit import named_files
 from audit.errors import EXIT_COMPLETE, UsageError
 from audit.named_files import STANDARD_OUTPUT
 from audit.storage import named_queries, snapshots
 from audit.storage.records import Table
 from audit.storage.store import Store
+from audit.terminal import tables
+from audit.terminal.screen import Screen
 from audit.verbs import options
 
 LIST = "list"
@@ -92,7 +93,7 @@ def _show(table: Table, form: str, output: Path | None) -> None:
 
 
 def _as_table(table: Table) -> str:
-    return console.table_text(table.columns, table.rows)
+    return tables.text(table.columns, table.rows)
 
 
 def _as_csv(table: Table) -> str:

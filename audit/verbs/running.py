@@ -13,7 +13,6 @@ from pathlib import Path
 from audit import pipeline
 from audit.asked.matrix_file import MatrixFile
 from audit.cluster.workers import Workers
-from audit.console import Screen
 from audit.errors import EXIT_CHANGED, EXIT_COMPLETE, EXIT_INCOMPLETE
 from audit.installing import failed_builds
 from audit.nights import standings, waivers
@@ -26,6 +25,8 @@ from audit.reports.summaries.outputs import Outputs
 from audit.reports.summaries.value import AuditSummary
 from audit.reports.summary import Summary
 from audit.storage.store import Store
+from audit.terminal import run_summary
+from audit.terminal.screen import Screen
 from audit.tools import CELL_SECONDS, Tools
 from audit.verbs.options import DATABASE
 
@@ -43,7 +44,7 @@ _EMPTY = "Nothing could be audited: no release could be dumped on any environmen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class RunOptions:
     """How an audit is to be run."""
 
     database: Path = DATABASE
@@ -60,7 +61,7 @@ class Wishes:
     outputs: Outputs = field(default_factory=Outputs)
 
 
-def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedReleases | None = None) -> int:
+def run(file: MatrixFile, wishes: RunOptions, screen: Screen, *, asked: ResolvedReleases | None = None) -> int:
     """Audit what the matrix stands for, or what is ``asked``; print the summary, return the exit code."""
     began = time.monotonic()
     accepted = waivers.beside(file.path, wishes.waivers, today())
@@ -74,7 +75,10 @@ def run(file: MatrixFile, wishes: Wishes, screen: Screen, *, asked: ResolvedRele
         met = met_by(file, result, accepted, store)
         nodes = runner.told()
     seconds = time.monotonic() - began
-    screen.summary(told, result.counts, seconds=seconds, program=_program(), database=_database_option(wishes.database))
+    run_summary.show(
+        screen, told, result.counts,
+        seconds=seconds, program=_program(), database=_database_option(wishes.database),
+    )  # fmt: skip
     for line in ("\nWhich node of the cluster did what:", *(f"  {line}" for line in nodes)) if nodes else ():
         screen.note(line)
     for note in met.notes:

@@ -9,10 +9,9 @@ import click
 from packaging.version import Version
 
 from audit.asked.matrix_file import MatrixFile
-from audit.console import Screen
 from audit.errors import EXIT_COMPLETE, UsageError
 from audit.explanations import adhoc, between, bisecting, registries
-from audit.explanations.between import Between, Given
+from audit.explanations.between import PairQuestion, QuestionOptions
 from audit.explanations.bisecting import Bisection
 from audit.explanations.blaming import Blame
 from audit.explanations.inquiry import Inquiry
@@ -24,9 +23,11 @@ from audit.planning.releasing import ResolvedReleases
 from audit.reports.summaries.outputs import Outputs
 from audit.storage.records import BlameRecord
 from audit.storage.store import Store
+from audit.terminal.screen import Screen
 from audit.tools import Tools
 from audit.verbs import options, running
-from audit.verbs.running import Wishes
+from audit.verbs.questions import question_options
+from audit.verbs.running import RunOptions
 
 
 @click.command(short_help="Find the version that brought a change.")
@@ -66,7 +67,7 @@ def bisect(
         older = listing.expand(file)[0]
         newer = bisecting.moved(older, package, versions[-1])
         tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=timeout)
-        session = Session(Between(file=file, older=older, newer=newer, baseline=older), tools, resolver)
+        session = Session(PairQuestion(file=file, older=older, newer=newer, baseline=older), tools, resolver)
         search = bisecting.Search(session, package, versions, screen)
         found = search.look_at_all() if every else search.halve()
         address = _change_log(found)
@@ -108,26 +109,20 @@ def _tell_bisection(found: Bisection, address: str, screen: Screen) -> None:
 @click.argument("environment")
 @click.argument("older")
 @click.argument("newer")
-@options.matrix
-@options.beside
-@options.python
-@options.exclude_newer
+@question_options
 @options.fresh
 @options.timeout
-@options.allow_source
 @options.runs_releases
 @options.database
 def blame(
-    environment: str, older: str, newer: str, matrix: str | None, beside: tuple[str, ...], python: str | None,
-    day: datetime.datetime | None, fresh: bool, timeout: float, allow_source: bool, database: Path,
-) -> int:  # fmt: skip
+    environment: str, older: str, newer: str, given: QuestionOptions, fresh: bool, timeout: float, database: Path
+) -> int:
     """Find the distribution that changed ENVIRONMENT between OLDER and NEWER.
 
     Each is the id of a release in the database, or requirements such as 'mujoco==3.1.6'. Where an audit has them with
     ENVIRONMENT, which is its title there, all that the matrix says of it holds.
     """
     screen = Screen()
-    given = Given(matrix=matrix, beside=beside, python=python, day=day.date() if day else None, source=allow_source)
     with Store(database) as store:
         tools = Tools(store=store, runner=Inline(), reporter=screen, timeout=timeout)
         resolver = Resolver(store, fresh=fresh)
@@ -192,7 +187,7 @@ def diff(
         found = environments or registries.shared(rows, python, Tools(
             store=store, runner=Inline(), reporter=screen, timeout=timeout), source=allow_source)  # fmt: skip
     file = adhoc.matrix(f"{adhoc.DIFF}{rows[0]['id']}-{rows[1]['id']}", rows, found, python, source=allow_source)
-    wishes = Wishes(
+    wishes = RunOptions(
         database=database, check=check, address=address, jobs=jobs, timeout=timeout, outputs=wanted
     )  # fmt: skip
     return running.run(file, wishes, screen, asked=_resolved(file, screen))

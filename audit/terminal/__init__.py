@@ -1,0 +1,1 @@
+"""What a person sees: progress, tables, the summary of an audit. No other room imports rich."""
