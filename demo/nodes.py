@@ -30,6 +30,8 @@ PATIENCE_SECONDS = 90.0
 
 OBJECT_STORE_BYTES = 200_000_000
 
+_ALONE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy")
 
 
@@ -42,9 +44,19 @@ class Member:
     folder: Path
     """Its home; all that it writes is in there."""
     process: subprocess.Popen[bytes]
-    prefix: tuple[str, ...]
-    """Before a command that is to run on it."""
+    network: tuple[str, ...]
+    """Before a command that is to run where its network is."""
+    is_alone: bool
+    """Whether it sees no processes but its own, as a machine of its own."""
     variables: Mapping[str, str]
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """Before a command that is to run on it."""
+        if not self.is_alone:
+            return self.network
+        first = psutil.Process(self.process.pid).children()[0]
+        return ("nsenter", "--target", str(first.pid), "--net", "--pid", "--mount")
 
     @property
     def cache(self) -> Path:
@@ -105,26 +117,38 @@ class Nodes:
         for member in others:
             self._await(member)
 
-    def start(self, *, slots: int = 1, python: Path = Path(sys.executable), **variables: str) -> Member:
-        """Start a node of as many slots from the Ray of that Python, with these variables besides."""
-        member = self._begin(slots, python, variables)
+    def start(
+        self, *, slots: int = 1, python: Path = Path(sys.executable), alone: bool = False, **variables: str
+    ) -> Member:
+        """Start a node of as many slots from the Ray of that Python, with these variables besides.
+
+        Where nodes have namespaces it may be ``alone``. Who calls from a node other than the head has to be on such a
+        one: Ray looks for a caller's node among the processes that the caller sees, and takes the head if it is there.
+        """
+        member = self._begin(slots, python, variables, alone=alone)
         self._await(member)
         return member
 
     def _begin(
-        self, slots: int = 1, python: Path = Path(sys.executable), variables: Mapping[str, str] = MappingProxyType({})
+        self,
+        slots: int = 1,
+        python: Path = Path(sys.executable),
+        variables: Mapping[str, str] = MappingProxyType({}),
+        *,
+        alone: bool = False,
     ) -> Member:
         name = f"node{len(self.members) + 1}"
         folder = self.folder / name
         folder.mkdir()
-        prefix, address, ways_out = self._place(len(self.members) + 1)
+        network, address, ways_out = self._place(len(self.members) + 1)
         own = {**self._variables(folder), **ways_out, **variables}
         if not self.members:
             self._port = 6379 if self._namespaces else _free_port()
         head = ["--head", "--port", str(self._port), "--include-dashboard", "false"]
         where = ["--address", self.address] if self.members else head
         command = [
-            *prefix, str(python), "-c", "from ray.scripts.scripts import main; main()", "start", "--block", *where,
+            *network, *(_ALONE if alone else ()), str(python), "-c", "from ray.scripts.scripts import main; main()",
+            "start", "--block", *where,
             "--node-ip-address", address, "--num-cpus", str(slots), "--include-log-monitor", "false",
             "--object-store-memory", str(OBJECT_STORE_BYTES),
             "--temp-dir", str(folder / "r"),
@@ -133,7 +157,10 @@ class Nodes:
             process = subprocess.Popen(
                 command, cwd=folder, env=own, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        member = Member(name=name, address=address, folder=folder, process=process, prefix=tuple(prefix), variables=own)
+        member = Member(
+            name=name, address=address, folder=folder, process=process, network=tuple(network), is_alone=alone,
+            variables=own,
+        )  # fmt: skip
         self.members.append(member)
         return member
 

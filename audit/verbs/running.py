@@ -136,9 +136,12 @@ def is_alarming(told: Summary, met: AuditSummary) -> bool:
 def _program() -> str:
     """How to call this program from here."""
     program = Path(sys.argv[0])
+    is_module = program.name == "__main__.py"  # of `python -m audit`, and no program by itself
+    program = Path(sys.executable) if is_module else program
     with contextlib.suppress(ValueError):
         program = program.relative_to(Path.cwd())
-    return str(program)
+    called = shlex.quote(str(program))
+    return f"{called} -m audit" if is_module else called
 
 
 def _database_option(database: Path) -> str:

@@ -142,7 +142,7 @@ def test_a_node_is_busy_in_part(scene: Scene, nodes: Nodes, larger: Member) -> N
 
 
 def test_workers_on_one_node_are_killed(scene: Scene, nodes: Nodes, larger: Member, smaller: Member) -> None:
-    program = _on_head(scene, nodes)
+    program = _on(nodes.members[0], scene)
     with program.started("run", scene.matrix, "--db", scene.database, "--address", nodes.address) as harness:
         wait_until(lambda: dumpers(larger.cache), "the other node dumps")
         for worker in _workers(larger):
@@ -157,7 +157,7 @@ def test_workers_on_one_node_are_killed(scene: Scene, nodes: Nodes, larger: Memb
 
 def test_the_caller_is_killed(scene: Scene, nodes: Nodes, larger: Member, smaller: Member) -> None:
     """With its guard, so that nobody is left who could end anything: the other node does so by itself."""
-    program = _on_head(scene, nodes)
+    program = _on(nodes.members[0], scene)
     with program.started("run", scene.matrix, "--db", scene.database, "--address", nodes.address) as harness:
         wait_until(lambda: dumpers(larger.cache), "the other node dumps")
         left = [each.pid for each in _workers(larger)] + dumpers(larger.cache)
@@ -173,7 +173,7 @@ def test_a_node_cannot_reach_the_index(scene: Scene, nodes: Nodes, larger: Membe
     for member in nodes.members:
         shutil.rmtree(member.cache / "venvs", ignore_errors=True)
     cut_off = nodes.start(slots=6, UV_DEFAULT_INDEX="http://127.0.0.1:9/simple", UV_HTTP_RETRIES="0")
-    finished = _on_head(scene, nodes)("run", scene.matrix, "--db", scene.database, "--address", nodes.address)
+    finished = _on(nodes.members[0], scene)("run", scene.matrix, "--db", scene.database, "--address", nodes.address)
     assert finished.code == 0, finished.stdout + finished.stderr
     assert rows(scene.database, "SELECT * FROM failures") == []
     assert scene.result() == scene.undisturbed
@@ -181,9 +181,19 @@ def test_a_node_cannot_reach_the_index(scene: Scene, nodes: Nodes, larger: Membe
     assert (cut_off.cache / "venvs").exists(), "it was tried there"
 
 
+def test_the_caller_may_be_on_any_node(scene: Scene, nodes: Nodes, larger: Member) -> None:
+    if not larger.network:
+        pytest.skip("this system does not let nodes have namespaces")
+    elsewhere = nodes.start(alone=True, RAY_gcs_rpc_server_reconnect_timeout_s=_SOON)
+    finished = _on(elsewhere, scene)("run", scene.matrix, "--db", scene.database, "--address", nodes.address)
+    assert finished.code == 0, finished.stdout + finished.stderr
+    assert scene.result() == scene.undisturbed
+    assert f"{larger.address}: " in finished.stdout.partition("Which node of the cluster did what:")[2]
+
+
 def test_the_head_is_killed(scene: Scene, nodes: Nodes, larger: Member) -> None:
     """Ray ends the caller, whose guard says so, and what it had on the other node; the rest is made good elsewhere."""
-    program = _on_head(scene, nodes)
+    program = _on(nodes.members[0], scene)
     arguments = ("run", scene.matrix, "--db", scene.database, "--address", nodes.address)
     with program.started(*arguments, RAY_gcs_rpc_server_reconnect_timeout_s=_SOON) as harness:
         wait_until(lambda: dumpers(larger.cache), "the other node dumps")
@@ -197,10 +207,9 @@ def test_the_head_is_killed(scene: Scene, nodes: Nodes, larger: Member) -> None:
     scene.made_good(finished)
 
 
-def _on_head(scene: Scene, nodes: Nodes) -> Program:
-    head = nodes.members[0]
+def _on(member: Member, scene: Scene) -> Program:
     own = {"RELEASE_AUDIT_CACHE": scene.program.environment["RELEASE_AUDIT_CACHE"]}
-    return replace(scene.program, environment={**head.variables, **own}, prefix=head.prefix)
+    return replace(scene.program, environment={**member.variables, **own}, prefix=member.prefix)
 
 
 def _workers(member: Member) -> Sequence[psutil.Process]:
