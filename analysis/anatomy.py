@@ -153,17 +153,21 @@ def _texts(older: Mapping[str, str], newer: Mapping[str, str]) -> list[ConstantD
 
 def _renamed(older: Anatomy, newer: Anatomy, gone: set[str], new: set[str]) -> dict[str, str]:
     """Fields that have gone whose numbers stand under one new name: only where they are not all the same number."""
+    alike: dict[tuple[tuple[int, ...], bytes], list[str]] = {}
+    for name in sorted(new):
+        alike.setdefault(_numbers(newer.arrays[name]), []).append(name)
     found: dict[str, str] = {}
     for name in sorted(gone):
         array = older.arrays[name]
-        alike = [
-            other
-            for other in sorted(new - set(found.values()))
-            if newer.arrays[other].shape == array.shape and relative(array, newer.arrays[other]) == 0.0
-        ]
-        if len(alike) == 1 and array.size > 1 and np.ptp(array.astype(np.float64)) > 0:
-            found[name] = alike[0]
+        others = alike.get(_numbers(array), [])
+        if len(others) == 1 and array.size > 1 and np.ptp(array.astype(np.float64)) > 0:
+            found[name] = others.pop()
     return found
+
+
+def _numbers(array: Array) -> tuple[tuple[int, ...], bytes]:
+    """The same for arrays whose numbers are equal, whatever their types and the signs of their zeros."""
+    return array.shape, (array.astype(np.float64) + 0.0).tobytes()
 
 
 _LONGEST = 6

@@ -51,6 +51,20 @@ def test_a_renamed_field_is_no_changed_value() -> None:
     assert [(each.kind, each.told) for each in found] == [(Kind.RENAMED, "qM is called M")]
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_renamed_fields_are_known_by_their_numbers(dtype: type[np.floating[Any]]) -> None:
+    """Whatever their type and the sign of a zero, in any number: a package may name thousands."""
+    older = {f"old{number}": np.array([number, 0.0]) for number in range(1, 2000)}
+    newer = {f"new{number}": np.array([number, -0.0], dtype) for number in range(1, 2000)}
+    found = anatomy.differences(made(older), made(newer))
+    assert {each.told for each in found} == {f"old{number} is called new{number}" for number in range(1, 2000)}
+
+
+def test_fields_that_share_their_numbers_are_no_renamed_ones() -> None:
+    found = anatomy.differences(made({"old": [1.0, 2.0]}), made({"one": [1.0, 2.0], "two": [1.0, 2.0]}))
+    assert sorted(str(each.kind) for each in found) == ["added", "added", "removed"]
+
+
 def test_a_field_of_equal_numbers_is_not_taken_for_another_of_the_same() -> None:
     found = anatomy.differences(made({"old": [0.0, 0.0]}), made({"new": [0.0, 0.0]}))
     assert sorted(str(each.kind) for each in found) == ["added", "removed"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -123,6 +124,14 @@ def test_spaces_alone(store: Store, spaces: bytes, told: str) -> None:
     assert (found.verdict, found.outputs_changed) == (Verdict.CHANGED, "spaces")
     assert found.reason.startswith("spaces: ")
     assert told in found.reason
+
+
+def test_of_many_differences_between_spaces_some_are_told(store: Store) -> None:
+    observed = {f"{number:03}" + "x" * 1000: number for number in range(100)}
+    spaces = json.dumps({"action": {}, "observation": observed}).encode()
+    found = judged(store, forced(), {**forced(), "spaces": text(spaces)})
+    assert found.reason.endswith(" more differ")
+    assert len(found.reason) < 2500
 
 
 def test_equal_numbers_in_another_structure_are_changed(store: Store) -> None:

@@ -31,6 +31,9 @@ STEP_OUTPUTS = ("state", "observation", "reward", "terminated", "truncated")
 _LONGEST_VALUE = 60
 """Characters of a space's property that a reason quotes."""
 
+_MOST_PROPERTIES = 12
+"""Of spaces, that a reason names. Two real ones have ten; a package may have written any number."""
+
 COMMIT_SECONDS = 1.0
 """Of arithmetic that an interrupted audit may have to do again; a transaction for every pair takes longer than it."""
 
@@ -225,12 +228,19 @@ def _space_difference(one: str, other: str) -> str:
     """Which properties of which space differ, in words that name no direction."""
     try:
         first, second = json.loads(one), json.loads(other)
-        parts = [
-            f"the {name} space's {readable(str(key))} is {_two(first[name].get(key), second[name].get(key))}"
+        differing = [
+            (name, key)
             for name in ("action", "observation")
             for key in sorted({*first[name], *second[name]})
             if first[name].get(key) != second[name].get(key)
         ]
+        parts = [
+            f"the {name} space's {readable(str(key), _LONGEST_VALUE)} is "
+            f"{_two(first[name].get(key), second[name].get(key))}"
+            for name, key in differing[:_MOST_PROPERTIES]
+        ]
+        if len(differing) > _MOST_PROPERTIES:
+            parts.append(f"and {len(differing) - _MOST_PROPERTIES} more differ")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # a package may have written anything
         parts = []
     return ", ".join(parts) or "they differ"
