@@ -104,6 +104,8 @@ class Program:
     environment: Mapping[str, str]
     prefix: tuple[str, ...] = ()
     """What runs it somewhere else, such as in a network namespace."""
+    started_by: tuple[str, ...] = ("-m", "audit")
+    """What Python is told to run."""
 
     def __call__(self, *arguments: str | Path, **environment: str) -> Finished:
         done = subprocess.run(
@@ -138,7 +140,7 @@ class Program:
             process.wait()
 
     def _command(self, arguments: Sequence[str | Path]) -> list[str]:
-        return [*self.prefix, sys.executable, "-m", "audit", *map(str, arguments)]
+        return [*self.prefix, sys.executable, *self.started_by, *map(str, arguments)]
 
 
 def wait_until(condition: Callable[[], Found | None], what: str, within: float = _PATIENCE_SECONDS) -> Found:

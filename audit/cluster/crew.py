@@ -70,7 +70,7 @@ class Crew:
         return [replace(node, slots=node.slots - late[node.name]) for node in there]
 
     def survey(self) -> None:
-        """Ask all nodes that are new what they are, and wait for what they say."""
+        """Ask all nodes that are new what they are, and wait for what they say; others may join meanwhile."""
         self.look_for_nodes()
         told = False
         while new := self.asked.awaited:
@@ -81,6 +81,7 @@ class Crew:
                 who = f"waiting up to {questions.SURVEY_SECONDS:.0f} s for {self._in_doubt_told}"
                 self._tell(f"{who}: others may keep them busy")
                 told = True
+            self.look_for_nodes()
 
     @property
     def _in_doubt_told(self) -> str:

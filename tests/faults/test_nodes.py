@@ -76,16 +76,14 @@ def smaller(nodes: Nodes, larger: Member) -> Member:
 def _audited(
     scene: Scene, nodes: Nodes, patience: float = SURVEY_SECONDS, variables: Mapping[str, str] = MappingProxyType({})
 ) -> Finished:
-    """Run by somebody on the head who soon takes for busy what is silent."""
-    head = nodes.members[0]
-    script = _IMPATIENT.format(patience=patience)
-    arguments = ("run", str(scene.matrix), "--db", str(scene.database), "--address", nodes.address)
-    done = subprocess.run(
-        [*head.prefix, sys.executable, "-c", script, *arguments], cwd=scene.folder,
-        env={**head.variables, "RELEASE_AUDIT_CACHE": scene.program.environment["RELEASE_AUDIT_CACHE"], **variables},
-        capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
-    return Finished(code=done.returncode, stdout=done.stdout, stderr=done.stderr)
+    return _impatient(scene, nodes, patience)(
+        "run", scene.matrix, "--db", scene.database, "--address", nodes.address, **variables
+    )
+
+
+def _impatient(scene: Scene, nodes: Nodes, patience: float) -> Program:
+    """Called by somebody on the head who soon takes for busy what is silent."""
+    return replace(_on(nodes.members[0], scene), started_by=("-c", _IMPATIENT.format(patience=patience)))
 
 
 @contextmanager
@@ -139,6 +137,22 @@ def test_a_node_is_busy_in_part(scene: Scene, nodes: Nodes, larger: Member) -> N
     assert finished.code == 0, finished.stdout + finished.stderr
     assert scene.result() == scene.undisturbed
     assert f"{larger.address} works on fewer than its 3 cores: others may keep some busy" in finished.stdout
+
+
+def test_a_node_joins_while_all_others_are_busy(
+    scene: Scene, nodes: Nodes, larger: Member, request: pytest.FixtureRequest
+) -> None:
+    """It is noticed while the others are still waited for, and does all that there is."""
+    arguments = ("run", scene.matrix, "--db", scene.database, "--address", nodes.address)
+    with _busy(nodes, larger, 3), _impatient(scene, nodes, 20.0).started(*arguments) as harness:
+        harness.wait_for(f"waiting up to 20 s for {larger.address}: others may keep them busy")
+        joined = request.getfixturevalue("smaller")
+        finished = harness.finish()
+    assert finished.code == 0, finished.stdout + finished.stderr
+    assert rows(scene.database, "SELECT * FROM failures") == []
+    assert scene.result() == scene.undisturbed
+    assert f"{larger.address}: not used: it did not answer within 20 s" in finished.stdout
+    assert f"{joined.address}: " in finished.stdout.partition("Which node of the cluster did what:")[2]
 
 
 def test_workers_on_one_node_are_killed(scene: Scene, nodes: Nodes, larger: Member, smaller: Member) -> None:
