@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 
 import psutil
@@ -22,6 +23,7 @@ from audit.cluster.questions import SURVEY_SECONDS
 from demo.nodes import Member, Nodes
 from tests.conftest import Finished, Program, dumpers, rows, running, wait_until
 from tests.faults.conftest import Scene
+from tests.small_disks import small_disk
 
 PATIENCE_SECONDS = 4.0
 """Instead of a minute and a half, where nobody is going to answer. An idle node may take longer on a slow machine."""
@@ -183,9 +185,8 @@ def test_the_caller_is_killed(scene: Scene, nodes: Nodes, larger: Member, smalle
 
 
 def test_a_node_cannot_reach_the_index(scene: Scene, nodes: Nodes, larger: Member, smaller: Member) -> None:
-    """It has most of the cores, and what is tried there in vain is done elsewhere. No node has a virtualenv."""
-    for member in nodes.members:
-        shutil.rmtree(member.cache / "venvs", ignore_errors=True)
+    """It has most of the cores, and what is tried there in vain is done elsewhere."""
+    _without_virtualenvs(nodes)
     cut_off = nodes.start(slots=6, UV_DEFAULT_INDEX="http://127.0.0.1:9/simple", UV_HTTP_RETRIES="0")
     finished = _on(nodes.members[0], scene)("run", scene.matrix, "--db", scene.database, "--address", nodes.address)
     assert finished.code == 0, finished.stdout + finished.stderr
@@ -193,6 +194,25 @@ def test_a_node_cannot_reach_the_index(scene: Scene, nodes: Nodes, larger: Membe
     assert scene.result() == scene.undisturbed
     assert f"{cut_off.address}: 0 cells in " in finished.stdout
     assert (cut_off.cache / "venvs").exists(), "it was tried there"
+
+
+def test_a_node_has_a_full_disk(scene: Scene, nodes: Nodes, larger: Member, smaller: Member, tmp_path: Path) -> None:
+    """So has this one, beside the one that cannot reach the index."""
+    _without_virtualenvs(nodes)
+    cache = tmp_path / "cache"
+    with small_disk(cache, "2m"):
+        cramped = nodes.start(slots=6, RELEASE_AUDIT_CACHE=str(cache))
+        finished = _on(nodes.members[0], scene)("run", scene.matrix, "--db", scene.database, "--address", nodes.address)
+        assert (cache / "venvs").exists(), "it was tried there"
+    assert finished.code == 0, finished.stdout + finished.stderr
+    assert rows(scene.database, "SELECT * FROM failures") == []
+    assert scene.result() == scene.undisturbed
+    assert f"{cramped.address}: 0 cells in " in finished.stdout
+
+
+def _without_virtualenvs(nodes: Nodes) -> None:
+    for member in nodes.members:
+        shutil.rmtree(member.cache / "venvs", ignore_errors=True)
 
 
 def test_the_caller_may_be_on_any_node(scene: Scene, nodes: Nodes, larger: Member) -> None:
