@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
 
-from audit.cluster.jobs import Job, Outcome
 from audit.failures import MOST_RUNS, Failure, Status
 from audit.installing.locks import Release
 from audit.planning import asking, probing
@@ -20,30 +18,7 @@ from audit.storage.records import ProbeRecord
 from audit.storage.store import Store
 from audit.tools import Reporter, Tools
 from tests.planned_cells import came_to, planned
-
-
-class Silent:
-    """A runner and a reporter that do nothing."""
-
-    @property
-    def is_elsewhere(self) -> bool:
-        return False
-
-    def classes(self) -> Mapping[str, int]:
-        return {"": 1}
-
-    def prepare(self) -> None:
-        pass
-
-    def finish(self) -> None:
-        pass
-
-    def run(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Outcome]:
-        raise AssertionError("questions are not asked by the workers")
-
-    @contextmanager
-    def stage(self, name: str, total: int) -> Iterator[Callable[[str], None]]:
-        yield lambda _: None
+from tests.silent import Silent
 
 
 @dataclass

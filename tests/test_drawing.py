@@ -23,7 +23,7 @@ from audit.storage.store import Store
 from audit.tools import Reporter, Tools
 from tests import written_matrices
 from tests.planned_cells import LAYOUT, came_to, planned
-from tests.test_asking import Silent
+from tests.silent import Silent
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def file(tmp_path: Path) -> MatrixFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
+class Banks:
     """What came of asking for banks, and who was asked."""
 
     stimuli: Stimuli
@@ -47,7 +47,7 @@ def drawn(
     says: dict[str, Status | CellAnswer],
     *,
     again: bool = False,
-) -> Arrival:
+) -> Banks:
     """The stimuli, where each release answers, or its process fails, in its own way when it is asked for a bank."""
     asked: list[str] = []
 
@@ -69,7 +69,7 @@ def drawn(
     cells = [planned(name) for name in says]
     tools = Tools(store=store, runner=Silent(), reporter=Silent(), timeout=1.0, again=again)
     stimuli = drawing.draw(file, cells, {"E": KnownLayout(cell=cells[0], layout=LAYOUT)}, tools)
-    return Arrival(stimuli=stimuli, asked=asked)
+    return Banks(stimuli=stimuli, asked=asked)
 
 
 def test_where_releases_cannot_make_a_bank_none_can_be_drawn(

@@ -16,7 +16,7 @@ from audit.storage.store import Store
 from audit.storage.stored_attempts import Attempt
 from audit.tools import Tools
 from tests.planned_cells import batch, drawn, planned
-from tests.test_asking import Silent
+from tests.silent import Silent
 
 
 class Interrupted(Silent):

@@ -18,7 +18,7 @@ from audit.processes.answers import CellAnswer
 from audit.storage.store import Store
 from audit.tools import Tools
 from tests.planned_cells import came_to, planned
-from tests.test_asking import Silent
+from tests.silent import Silent
 
 _NO_CONSTANTS = CellAnswer(status=Status.OK, reason="", meta={"names": {}, "texts": {}})
 

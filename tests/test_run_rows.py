@@ -16,8 +16,8 @@ from audit.storage.store import Store
 from audit.tools import Tools
 from tests import written_matrices
 from tests.planned_cells import batch, drawn, planned
+from tests.silent import Silent
 from tests.stored_runs import RUN
-from tests.test_asking import Silent
 
 
 @pytest.mark.parametrize("drawable", [True, False])
