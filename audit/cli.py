@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -217,6 +218,7 @@ _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def main() -> NoReturn:
     """Run, and turn whatever happens into an exit code and at most one sentence."""
+    _print_whatever_the_encoding_lacks()
     screen = Screen()
     try:
         for number in _INTERRUPTIONS:
@@ -228,7 +230,7 @@ def main() -> NoReturn:
     except SystemExit as leaving:  # of click, where a shell asks it for completions
         code = _left_with(leaving, screen)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
+        click.echo(error.format_message(), err=True)
         code = EXIT_USAGE
     except click.ClickException as error:
         screen.error(f"release-audit: {error.format_message()} `release-audit --help` tells more")
@@ -242,6 +244,12 @@ def main() -> NoReturn:
         code = EXIT_INCOMPLETE
     guard.tell(code or EXIT_COMPLETE)
     sys.exit(code or EXIT_COMPLETE)
+
+
+def _print_whatever_the_encoding_lacks() -> None:
+    """Write signs that a terminal or a log cannot hold by their numbers, as Python does on standard error."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _left_with(leaving: SystemExit, screen: Screen) -> int:
