@@ -233,7 +233,7 @@ def main() -> NoReturn:
         click.echo(error.format_message(), err=True)
         code = EXIT_USAGE
     except click.ClickException as error:
-        screen.error(f"release-audit: {error.format_message()} `release-audit --help` tells more")
+        screen.error(f"release-audit: {error.format_message()} `{_called(error)} --help` tells more")
         code = EXIT_USAGE
     except AuditError as error:
         _leave_at_once(screen, str(error), error.exit_code)
@@ -250,6 +250,12 @@ def _print_whatever_the_encoding_lacks() -> None:
     """Write signs that a terminal or a log cannot hold by their numbers, as Python does on standard error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _called(error: click.ClickException) -> str:
+    """The program with the verb in whose call the mistake is, as far as it is known."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return context.command_path if context is not None else PROGRAM
 
 
 def _left_with(leaving: SystemExit, screen: Screen) -> int:
