@@ -248,6 +248,18 @@ def test_what_is_no_mapping(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("addition", "said"),
+    [
+        ("    releases: []\n", "environments[0].releases, line 7: should not be empty"),
+        ("  - {mjcf: ''}\n", "environments[1].mjcf, line 7: should not be empty"),
+        ("stimulus: {steps: many}\n", "stimulus.steps, line 7: should be a whole number"),
+    ],
+)
+def test_what_is_wrong_is_told_without_words_of_python(tmp_path: Path, addition: str, said: str) -> None:
+    assert problems(tmp_path, SMALLEST + addition) == (said,)
+
+
+@pytest.mark.parametrize(
     ("addition", "place"),
     [
         ("near: 1\n", "near, line 7"),
