@@ -110,7 +110,7 @@ class Screen:
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Print rows under headings; on no terminal, as wide as they are."""
         if self._out.is_terminal:
-            self._out.print(tables.table(columns, rows))
+            self._out.print(tables.fitting(columns, rows, self.width))
         else:
             self._out.file.write(tables.text(columns, rows))
             self._out.file.flush()  # what cannot be written is found now, and not after the exit code has been told
