@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -217,6 +218,7 @@ _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def main() -> NoReturn:
     """Run, and turn whatever happens into an exit code and at most one sentence."""
+    _print_whatever_the_encoding_lacks()
     screen = Screen()
     try:
         for number in _INTERRUPTIONS:
@@ -228,10 +230,10 @@ def main() -> NoReturn:
     except SystemExit as leaving:  # of click, where a shell asks it for completions
         code = _left_with(leaving, screen)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
+        click.echo(error.format_message(), err=True)
         code = EXIT_USAGE
     except click.ClickException as error:
-        screen.error(f"release-audit: {error.format_message()} `release-audit --help` tells more")
+        screen.error(f"release-audit: {error.format_message()} `{_called(error)} --help` tells more")
         code = EXIT_USAGE
     except AuditError as error:
         _leave_at_once(screen, str(error), error.exit_code)
@@ -242,6 +244,18 @@ def main() -> NoReturn:
         code = EXIT_INCOMPLETE
     guard.tell(code or EXIT_COMPLETE)
     sys.exit(code or EXIT_COMPLETE)
+
+
+def _print_whatever_the_encoding_lacks() -> None:
+    """Write signs that a terminal or a log cannot hold by their numbers, as Python does on standard error."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _called(error: click.ClickException) -> str:
+    """The program with the verb in whose call the mistake is, as far as it is known."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return context.command_path if context is not None else PROGRAM
 
 
 def _left_with(leaving: SystemExit, screen: Screen) -> int:

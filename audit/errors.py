@@ -53,6 +53,13 @@ class DamagedStore(StoreError):
     """A file that DuckDB is handed, and cannot make a database of."""
 
 
+class NobodyReads(AuditError):
+    """The program behind a pipe has ended, as in ``release-audit run … | head``."""
+
+    def __init__(self) -> None:
+        super().__init__("nobody reads any more what is printed; what was dumped is stored, the same command continues")
+
+
 class IndexUnreachable(AuditError):
     """The package index did not answer."""
 

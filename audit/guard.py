@@ -33,11 +33,26 @@ _telling = -1
 
 def main() -> NoReturn:
     """Be the guard, and let a child be the program."""
+    _stand_in_for_closed_streams()
     if sys.platform == "linux":
         _stand_guard()
     from audit.cli import main as program
 
     program()
+
+
+def _stand_in_for_closed_streams() -> None:
+    """Open nothing in place of a standard stream that was closed, as in ``release-audit … >&-``.
+
+    The next file to be opened would get its number, and be read or written as that stream, here and in every process
+    that is started.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free: this one
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
 
 
 def tell(code: int) -> None:

@@ -54,8 +54,9 @@ def test_again_nothing_is_dumped_and_a_check_fails(compared: Compared) -> None:
         (("tinysim==1.0", "tinysim==9.9", *BESIDE, "--env", SPRING), "tinysim-9.9 cannot be resolved: "),
         (("tinysim==1.0", "tinysim=1", *BESIDE, "--env", SPRING), "'tinysim=1' is not a requirement"),
         (("tinysim==1.0", "tinysim==1.0", *BESIDE, "--env", SPRING), "the same"),
+        (("tinysim==1.0", "tinysim==1.1", *BESIDE, "--env", ""), "'' is not the id of an environment"),
     ],
-    ids=["a version that nobody has", "no requirement", "the same twice"],
+    ids=["a version that nobody has", "no requirement", "the same twice", "no name"],
 )
 def test_a_mistake_is_a_sentence(release_audit: Program, arguments: tuple[str, ...], said: str) -> None:
     finished = release_audit("diff", *arguments)

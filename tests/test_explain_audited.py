@@ -102,6 +102,13 @@ def test_the_arguments_of_the_audit_are_those_that_are_asked_about(audits: Audit
     assert rows(audits.desk.database, "SELECT blamed FROM blames WHERE matrix = ?", matrix) == [([brought],)]
 
 
+@pytest.mark.parametrize("verb", ["explain", "blame"])
+def test_what_the_audit_has_said_already_is_not_passed_over_in_silence(audits: Audits, verb: str) -> None:
+    refused = audits(verb, "--matrix", "maths", "Light", "between", "after", "--python", "3.9", "--with", "numpy<2")
+    assert refused.code == 2
+    assert "as the audit of maths had them, so that --with and --python would do nothing" in refused.sentence
+
+
 @pytest.mark.parametrize("matrix", ["maths", "chain"])
 def test_releases_that_are_no_neighbours_are_explained_with_the_dumps_of_the_audit(audits: Audits, matrix: str) -> None:
     cells = "SELECT cell_key FROM internal.run_cells JOIN internal.runs USING (run_id) WHERE matrix = ?"

@@ -61,6 +61,12 @@ def test_what_was_taken_back_is_nothing_to_explain(desk: Desk) -> None:
     assert "there is nothing to explain" in done.stderr
 
 
+def test_of_rounding_no_reason_is_announced_that_nobody_has(desk: Desk) -> None:
+    done = desk.search("explain", "Seen", "tinychain==0.16", "tinychain==0.18")
+    assert done.code == 2
+    assert done.sentence.endswith("tinychain-0.16 and tinychain-0.18 are rounding")
+
+
 def test_everything_is_in_the_store(desk: Desk) -> None:
     explained(desk, "Damped", "tinychain==0.12", "tinychain==0.13")
     found = rows(desk.database, "SELECT field FROM internal.constant_differences WHERE kind = 'changed'")

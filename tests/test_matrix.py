@@ -137,7 +137,7 @@ def test_messages_about_a_valid_file_name_path_and_line(tmp_path: Path) -> None:
     file = read(tmp_path, SMALLEST)
     assert file.at(("releases", 0, "requires", 0)) == "releases[0].requires[0], line 4"
     assert file.at(("environments", 0, "releases", 0)) == "environments[0].releases[0], line 6"
-    assert file.at(()) == "matrix, line 1"
+    assert file.at(()) == "the file, line 1"
 
 
 # What is not
@@ -244,7 +244,19 @@ def test_a_key_that_stands_twice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "- 1\n", "3\n", "null\n", "just words\n"])
 def test_what_is_no_mapping(tmp_path: Path, text: str) -> None:
-    assert problems(tmp_path, text) == ("matrix, line 1: should be a mapping",)
+    assert problems(tmp_path, text) == ("the file, line 1: should be a mapping",)
+
+
+@pytest.mark.parametrize(
+    ("addition", "said"),
+    [
+        ("    releases: []\n", "environments[0].releases, line 7: should not be empty"),
+        ("  - {mjcf: ''}\n", "environments[1].mjcf, line 7: should not be empty"),
+        ("stimulus: {steps: many}\n", "stimulus.steps, line 7: should be a whole number"),
+    ],
+)
+def test_what_is_wrong_is_told_without_words_of_python(tmp_path: Path, addition: str, said: str) -> None:
+    assert problems(tmp_path, SMALLEST + addition) == (said,)
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,20 @@ def test_unknown_option(release_audit: Program) -> None:
     assert "--jobs" in finished.sentence
 
 
+@pytest.mark.parametrize(
+    ("call", "tells"),
+    [
+        ("dance", "`release-audit --help` tells more"),
+        ("run --chekc", "`release-audit run --help` tells more"),
+        ("explain CartPole-v1 older", "`release-audit explain --help` tells more"),
+    ],
+)
+def test_who_made_a_mistake_in_the_call_of_a_verb_is_referred_to_the_help_of_that_verb(
+    release_audit: Program, call: str, tells: str
+) -> None:
+    assert tells in release_audit(*call.split()).sentence
+
+
 def test_missing_matrix(release_audit: Program) -> None:
     finished = release_audit("run", "missing.yaml")
     assert finished.code == 2

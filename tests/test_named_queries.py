@@ -253,6 +253,7 @@ def test_a_named_query_in_every_form(small: Program) -> None:
     ("arguments", "told"),
     [
         ((), "give either SQL or --named"),
+        ((" ",), "give either SQL or --named"),
         (("SELECT 1", "--named", "disk"), "give either SQL or --named"),
         (("--named", "nothing"), "there is no query 'nothing'; there are blamed"),
         (("--named", "changes", "--set", "colour=red"), "it has environment=*"),

@@ -106,6 +106,19 @@ def test_a_yanked_release_does_not_come_back_with_an_edit(looks: Looks) -> None:
     assert [each.id for each in looks.look(3).releases] == ["tinysim-1.0"]
 
 
+@pytest.mark.parametrize("counts", [False, True])
+def test_only_what_will_be_audited_is_told_to_wait(looks: Looks, counts: bool) -> None:
+    """A version that is too young does, and a pre-release where such count; uv names it in either case."""
+    looks.write(row(prereleases=counts))
+    looks.look(1)
+    looks.index.publish("1.2", "1.0", day(2))
+    assert looks.look(2).notes == ("tinysim 1.2 is there, and too young for this night: it waits",)
+    looks.look(3)
+    looks.index.publish("2.0rc1", "1.0", day(4))
+    waits = "tinysim 2.0rc1 is there, and too young for this night: it waits"
+    assert looks.look(4).notes == ((waits,) if counts else ())
+
+
 def test_a_series_may_be_edited(looks: Looks) -> None:
     looks.write(row())
     looks.look(1)

@@ -215,7 +215,7 @@ FORM = {
     "no lag": (SPRING + "lag: 0\n", "lag, line 9: "),
     "nothing that resolves": (SPRING + "resolved: {edits: {}, steps: 4}\n", "resolved.edits, line 9: "),
     "a name with a space": (SPRING.replace("name: spring", "name: my spring"), "name, line 1: 'my spring' must begin"),
-    "no mapping": ("- spring\n", "line 1: should be a mapping"),
+    "no mapping": ("- spring\n", "the file, line 1: should be a mapping"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -197,7 +198,8 @@ def test_results_can_be_read_while_an_audit_runs(release_audit: Program) -> None
     assert f"in use by process {program}" in refused.sentence
     assert "`release-audit snapshot --db audit.duckdb`" in refused.sentence
     assert copied.code == 0, copied.stderr
-    assert "audit-snapshot.duckdb" in copied.stdout
+    proposed = shlex.split(copied.stdout.rpartition(": ")[2])
+    assert proposed == ["release-audit", "query", "--db", "audit-snapshot.duckdb", "--named", "verdicts"]
     assert asked.stdout.splitlines()[1].startswith("first,Chaos,1,1,")
     assert found == [("first", "identical")], "the run that goes on shows when it has ended"
     assert cells[0][0] >= 5, "what it has committed so far is there"

@@ -190,3 +190,4 @@ def test_a_run_is_summarised_too(release_audit: Program, tmp_path: Path) -> None
     (told,) = json.loads(again.stdout)["audits"]
     assert (told["new"], len(told["known"])) == ([], 1)
     assert told["known"][0]["waiver"] == "r (w, until 2999-01-01)"
+    assert "\n1 change accepted: r (w, until 2999-01-01)\n" in again.stderr

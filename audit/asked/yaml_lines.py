@@ -62,7 +62,7 @@ def line(lines: dict[Location, int], location: Location) -> int:
 def at(lines: dict[Location, int], location: Location) -> str:
     """A part in words: ``releases[3].requires[0], line 14``."""
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).removeprefix(".")
-    return f"{path or 'matrix'}, line {line(lines, location)}"
+    return f"{path or 'the file'}, line {line(lines, location)}"
 
 
 class _TooMany(Exception):

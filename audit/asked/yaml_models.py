@@ -30,6 +30,9 @@ _WORDS = {
     "model_type": "should be a mapping",
     "model_attributes_type": "should be a mapping",
     "string_type": "should be text",
+    "too_short": "should not be empty",  # all that has to have a length has to have one of 1
+    "string_too_short": "should not be empty",
+    "int_parsing": "should be a whole number",
     "date_type": "should be a date such as 2026-11-01",
     "date_from_datetime_parsing": "should be a date such as 2026-11-01",
 }

@@ -132,6 +132,8 @@ def environment_row(identifier: str | None, mjcf: Path | None, newer: str = "") 
     if mjcf is not None:
         return {"mjcf": str(mjcf.absolute())}
     older, _, renamed = str(identifier).partition("=")
+    if not older:
+        raise UsageError(f"'{identifier}' is not the id of an environment; write it like 'Hopper-v5'")
     return {"id": older, "renamed": {newer: renamed}} if renamed else {"id": older}
 
 

@@ -99,13 +99,15 @@ def ask(store: Store, environment: str, ends: Sequence[str], given: QuestionOpti
     Where an audit has the environment under this title with one of the releases, all that its matrix says of it holds.
 
     Raises:
-        UsageError: where that is not clear, or there is no such thing.
+        UsageError: where that is not clear, there is no such thing, or an audit has said already what is given too.
     """
     found = audited.find(store, environment, ends, given.matrix)
     if found is None:
         return _given(store, environment, ends, given)
     if ends[0] == ends[1]:
         raise adhoc.same_release(ends[0], ends[1])
+    if all(each in found.releases for each in ends):
+        _require_nothing_else(given, environment, found)
     locks = {name: (each.request, each.lock) for name, each in found.releases.items()}
     requests = {name: request for name, (request, _) in locks.items()}
     for text in ends:
@@ -121,6 +123,19 @@ def ask(store: Store, environment: str, ends: Sequence[str], given: QuestionOpti
         locks=tuple(locks.values()),
         audited=found,
     )
+
+
+def _require_nothing_else(given: QuestionOptions, environment: str, found: Audited) -> None:
+    """Refuse what would be passed over in silence: the answer would be about something else than was asked."""
+    unused = {
+        "--with": given.beside, "--python": given.python, "--exclude-newer": given.day, "--allow-source": given.source
+    }  # fmt: skip
+    named = [name for name, value in unused.items() if value]
+    if named:
+        raise UsageError(
+            f"{environment} and both releases are taken as the audit of {found.file.matrix.name} had them, so that "
+            f"{' and '.join(named)} would do nothing: leave that out, or write the releases as requirements"
+        )
 
 
 def _other(

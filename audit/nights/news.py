@@ -216,8 +216,8 @@ def _withdrawn(
             if release.id not in told_before and Version(version).is_prerelease <= watch.prereleases:
                 found.append(replace(release, yanked=night))
                 notes.append(f"{watch.package} {version} has been yanked{_because(reason)}: it is not audited")
-        if sighting.young:
-            notes.append(f"{watch.package} {sighting.young} is there, and younger than `min-age`: it waits")
+        if sighting.young and Version(sighting.young).is_prerelease <= watch.prereleases:
+            notes.append(f"{watch.package} {sighting.young} is there, and too young for this night: it waits")
     for each, reason in _yanked_since(ranges):
         found.append(replace(each, yanked=night))
         notes.append(

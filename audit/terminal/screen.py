@@ -22,7 +22,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from audit.errors import AuditError
+from audit.errors import NobodyReads
 from audit.failures import printable, readable
 from audit.terminal import tables
 
@@ -37,7 +37,7 @@ class _Output(Console):
         """Stop with a sentence; rich would end the program with 1, which here means that something changed."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
-        raise AuditError("nobody reads any more what is printed; what was dumped is stored, the same command continues")
+        raise NobodyReads
 
 
 class Screen:
@@ -110,6 +110,7 @@ class Screen:
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Print rows under headings; on no terminal, as wide as they are."""
         if self._out.is_terminal:
-            self._out.print(tables.table(columns, rows))
+            self._out.print(tables.fitting(columns, rows, self.width))
         else:
             self._out.file.write(tables.text(columns, rows))
+            self._out.file.flush()  # what cannot be written is found now, and not after the exit code has been told

@@ -16,8 +16,31 @@ _WIDEST = 10_000
 """Characters of a line that goes to a file or a pipe."""
 
 
+_UNBROKEN = 12
+"""Characters of a column that are never broken: rich folds words as well, and a number in three lines is none."""
+
+_GAP = 2
+"""Spaces between columns."""
+
+
+def fitting(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> Table:
+    """For a terminal: row by row with headings above, or one below the other where columns would become too narrow."""
+    widest = [max(map(len, (name, *map(_shown, values)))) for name, *values in zip(columns, *rows, strict=True)]
+    if sum(min(each, _UNBROKEN) for each in widest) + _GAP * (len(widest) - 1) <= width:
+        return table(columns, rows)
+    found = Table(box=None, pad_edge=False, show_header=False)
+    found.add_column(style="bold", no_wrap=True)
+    found.add_column(overflow="fold")
+    for number, row in enumerate(rows):
+        if number:
+            found.add_row("", "")
+        for name, value in zip(columns, row, strict=True):
+            found.add_row(name, Text(_shown(value)))
+    return found
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-    """For a terminal, which knows how wide it is."""
+    """Row by row with headings above."""
     found = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         found.add_column(column, overflow="fold")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from analysis.verdicts import Judgement
 from audit import named_files
 from audit.errors import EXIT_COMPLETE, AuditError, UsageError
 from audit.explanations import account, between, blaming, explaining, reproducer, showing, stored_pairs
@@ -103,7 +104,7 @@ def _looked_into(inquiry: Inquiry) -> StoredPair:
     older, newer = (each for each in shown if isinstance(each, ReleaseBehaviour))
     judgement = session.judge(older, newer)
     if judgement is None or not session.changed(older, newer):
-        told = "the same to the last bit" if judgement is None else f"{judgement.verdict}: {judgement.reason}"
+        told = "the same to the last bit" if judgement is None else _told(judgement)
         raise UsageError(f"there is nothing to explain: {question.older.id} and {question.newer.id} are {told}")
     pair = explaining.pair(
         tools.store,
@@ -131,6 +132,11 @@ def _looked_into(inquiry: Inquiry) -> StoredPair:
     for each in lost:
         raise AuditError(f"{each.subject}: {each.reason}")
     return stored
+
+
+def _told(judgement: Judgement) -> str:
+    """What a pair is that did not change, and why, where there is anything to say."""
+    return f"{judgement.verdict}: {judgement.reason}" if judgement.reason else str(judgement.verdict)
 
 
 def _packages(inquiry: Inquiry, search: bool) -> tuple[list[str], bool]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
+
+from audit.errors import NobodyReads
 
 
 class Headings(click.Group):
@@ -20,6 +24,16 @@ class Headings(click.Group):
             self.add_command(verb)
         self.headings[heading] = tuple(str(verb.name) for verb in verbs)
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Read the command line, which may print help."""
+        with _somebody_reads():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a verb."""
+        with _somebody_reads():
+            return super().invoke(ctx)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All verbs, also for a shell that completes them."""
         del ctx
@@ -31,3 +45,12 @@ class Headings(click.Group):
         for heading, names in self.headings.items():
             with formatter.section(heading):
                 formatter.write_dl([(name.ljust(width), self.commands[name].get_short_help_str()) for name in names])
+
+
+@contextmanager
+def _somebody_reads() -> Iterator[None]:
+    """Say so where nobody does: click would end the program with 1, which here means that something changed."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise NobodyReads from None

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def query(
 
     docs/sql.md describes the views and the named queries.
     """
-    if (sql is None) == (named is None):
+    if bool(sql and sql.strip()) == (named is not None):
         raise UsageError('give either SQL or --named NAME, such as "SELECT * FROM changes" or --named safe-upgrades')
     if settings and (named is None or named == LIST):
         raise UsageError("--set gives a named query its parameters: add --named NAME")
@@ -76,7 +77,8 @@ def snapshot(database: Path, output: Path | None, arrays: bool) -> int:
     """
     target = output or database.with_name(f"{database.stem}-snapshot{database.suffix}")
     snapshots.take(database, target, arrays=arrays)
-    Screen().note(f"{target} is {database} as of now; to read it: release-audit query --db {target}")
+    reads = shlex.join(["release-audit", "query", "--db", str(target), "--named", "verdicts"])
+    Screen().note(f"{target} is {database} as of now; to read it, say: {reads}")
     return EXIT_COMPLETE
 
 

@@ -7,6 +7,7 @@ import datetime
 import shlex
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from audit.pipeline import AuditResult
 from audit.planning.releasing import ResolvedReleases
 from audit.reports import summary
 from audit.reports.summaries.outputs import Outputs
-from audit.reports.summaries.value import AuditSummary
+from audit.reports.summaries.value import AuditSummary, counted
 from audit.reports.summary import Summary
 from audit.storage.store import Store
 from audit.terminal import run_summary
@@ -81,7 +82,7 @@ def run(file: MatrixFile, wishes: RunOptions, screen: Screen, *, asked: Resolved
     )  # fmt: skip
     for line in ("\nWhich node of the cluster did what:", *(f"  {line}" for line in nodes)) if nodes else ():
         screen.note(line)
-    for note in met.notes:
+    for note in (*_accepted(met), *met.notes):
         screen.note(note)
     code = result.exit_code
     if code == EXIT_COMPLETE and wishes.check and is_alarming(told, met):
@@ -119,6 +120,12 @@ def met_by(file: MatrixFile, result: AuditResult, accepted: Waivers, store: Stor
         not_audited=met.not_audited,
         notes=accepted.notes({*boundaries, *before, *store.nights.reported()}),
     )
+
+
+def _accepted(met: AuditSummary) -> list[str]:
+    """Each waiver that holds, and how many of the changes above it excuses: why the exit code is not 1."""
+    found = Counter(each.waiver for each in met.changes if each.waiver is not None)
+    return [f"{counted(number, 'change')} accepted: {waiver}" for waiver, number in found.items()]
 
 
 def is_alarming(told: Summary, met: AuditSummary) -> bool:
