@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,15 @@ def page_file(module_audit: Program, database: Path) -> Path:
     assert done.code == 0, done.stderr
     assert "results/report.html: tiny" in done.stdout
     return module_audit.folder / "results" / "report.html"
+
+
+def test_the_page_of_another_database_is_beside_it(module_audit: Program, database: Path, page_file: Path) -> None:
+    other = module_audit.folder / "other.duckdb"
+    shutil.copy(database, other)
+    before = page_file.stat().st_mtime_ns
+    assert module_audit("report", "--db", other).code == 0
+    assert "<title>" in other.with_suffix(".html").read_text(encoding="utf-8")
+    assert page_file.stat().st_mtime_ns == before
 
 
 def address(*names: str) -> str:

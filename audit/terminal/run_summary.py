@@ -14,7 +14,7 @@ from audit.terminal.screen import Part, Screen
 
 _VERDICTS = {
     Verdict.IDENTICAL: ("green", "the same bits"),
-    Verdict.ROUNDING: ("cyan", "apart by no more than one last place of the input can do, at every forced step"),
+    Verdict.ROUNDING: ("cyan", "no further apart than rounding the input would put them, at every forced step"),
     Verdict.AMPLIFIED: ("yellow", "rounding at every forced step, which the dynamics then amplified"),
     Verdict.CHANGED: (
         "bold red",

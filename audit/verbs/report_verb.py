@@ -15,13 +15,15 @@ from audit.storage.store import Store
 from audit.terminal.screen import Screen
 from audit.verbs import options
 
+_PAGE = Path("results/report.html")
+
 
 @click.command(short_help="Write the results as one HTML page.")
 @options.database
-@options.output("Write the page to this file.", Path("results/report.html"))
+@options.output(f"Write the page to this file. Default: {_PAGE}, or for another database its own name and .html.")
 @click.option("--matrix", "matrices", multiple=True, metavar="NAME",
               help="Show only the matrix of this name. May be given again. Default: all.")  # fmt: skip
-def report(database: Path, output: Path, matrices: tuple[str, ...]) -> int:
+def report(database: Path, output: Path | None, matrices: tuple[str, ...]) -> int:
     """Write the results as one HTML file that opens from disk, without network."""
     with Store(database, read_only=True) as store:
         page = report_collecting.collect(store, matrices)
@@ -29,6 +31,7 @@ def report(database: Path, output: Path, matrices: tuple[str, ...]) -> int:
         text = render(page)
     except TooLarge as error:
         raise UsageError(f"{error}: choose fewer matrices with --matrix") from None
+    output = output or (_PAGE if database == options.DATABASE else database.with_suffix(".html"))
     named_files.put(output, text)
     listed = ", ".join(each.name for each in page.matrices)
     Screen(on_standard_error=output == STANDARD_OUTPUT).note(f"{output}: {listed} ({len(text.encode()) / 1e6:.2f} MB)")
