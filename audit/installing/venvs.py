@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from audit import folders
 from audit.confining import confinement
 from audit.confining.confinement import Bounds
-from audit.failures import Failure, NoSandbox, Status, of_the_machine, readable
+from audit.failures import Failure, NoSandbox, Status, of_the_machine, printable, readable
 from audit.installing import interpreters, source_builds, uv
 
 if TYPE_CHECKING:  # a recipe travels to nodes that resolve nothing, and have nothing to read a matrix with
@@ -191,9 +191,8 @@ def _finish(recipe: Recipe) -> str:
         _sync(recipe.folder)
         folders.write_whole(recipe.folder / _RECIPE, recipe.text().encode())
     except folders.Unseen as error:
-        return (
-            f"it installs what nobody can look into: {os.path.relpath(error.filename, recipe.folder)[:_LONGEST_PATH]}"
-        )
+        path = printable(os.path.relpath(error.filename, recipe.folder))  # a build may have named it
+        return f"it installs what nobody can look into: {path[:_LONGEST_PATH]}"
     except (FileExistsError, IsADirectoryError, PermissionError) as error:
         return f"it installs something where the audit keeps its own: {Path(error.filename2 or error.filename).name}"
     return ""
