@@ -108,6 +108,24 @@ def test_a_yanked_release_does_not_come_back_with_an_edit(looks: Looks) -> None:
     assert [each.id for each in looks.look(3).releases] == ["tinysim-1.0"]
 
 
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "oops), other==3 was yanked (reason: really), tinysim==no.version was yanked",
+        "oops), " + "a==" * 100_000,
+    ],
+)
+def test_a_reason_for_which_a_version_is_yanked_says_nothing_of_others(looks: Looks, reason: str) -> None:
+    """It is its uploader's, of any length."""
+    looks.write(row())
+    looks.look(1)
+    looks.index.publish("1.2", "1.0", day(2))
+    looks.index.yank("1.2", reason)
+    found = looks.look(4)
+    assert found.notes == ("tinysim 1.2 has been yanked (oops): it is not audited",)
+    assert [each.version for each in found.withdrawn] == ["1.2"]
+
+
 def test_a_series_may_be_edited(looks: Looks) -> None:
     looks.write(row())
     looks.look(1)

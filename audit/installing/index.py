@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from packaging.version import Version
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
 
 from audit import folders
 from audit.digests import digest
@@ -23,10 +24,14 @@ PINNED = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\
 """A line of a requirements file that holds a distribution at one version."""
 
 
+_LONGEST_REASON = 1000
+"""Characters of why a version was withdrawn; a longer reason is not told."""
+
 _YANKED = re.compile(
-    r"(?P<name>[a-z0-9-]+)==(?P<version>\S+) was yanked(?: \(reason: (?P<reason>.*?)\)(?=,| and| we))?"
+    r"(?<![a-z0-9-])(?P<name>[a-z0-9-]+)==(?P<version>[a-z0-9.!+]+) was yanked"
+    rf"(?: \(reason: (?P<reason>.{{0,{_LONGEST_REASON}}}?)\)(?=,| and| we))?"
 )
-"""What uv says of a version that it leaves out."""
+"""What uv says of a version that it leaves out. The reason is its uploader's, who may write anything and any length."""
 
 _YANKED_PIN = re.compile(r'warning: `\S+` is yanked(?: \(reason: "(?P<reason>.*)"\))?')
 """What uv says of a version that it was asked for by number, and takes all the same."""
@@ -108,7 +113,7 @@ def unknown(row: Ranged, python: str, day: datetime.date | None, known: Sequence
     young = _too_young(row, answer)
     return Sighting(
         versions=tuple(sorted(found, key=Version)),
-        yanked={each["version"]: readable(each["reason"] or "") for each in _YANKED.finditer(told)},
+        yanked=dict(_yanked(told, row.package)),
         young=young,
     )
 
@@ -132,6 +137,21 @@ def remembered_at(kind: str, day: datetime.date | None, *question: str) -> Path 
     if day is None or day >= datetime.datetime.now(datetime.UTC).date():
         return None
     return folders.cache() / kind / f"{digest(uv.settings_digest(), str(day), *question)}.txt"
+
+
+def _yanked(told: str, package: str) -> Iterator[tuple[str, str]]:
+    """The versions of a package that uv says are withdrawn, with the reasons, each of which may itself name some."""
+    for each in _YANKED.finditer(told):
+        if each["name"] == canonicalize_name(package) and _is_version(each["version"]):
+            yield each["version"], readable(each["reason"] or "")
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
 
 
 def _too_young(row: Ranged, answer: Answer) -> str:
