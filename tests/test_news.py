@@ -113,6 +113,10 @@ def test_a_yanked_release_does_not_come_back_with_an_edit(looks: Looks) -> None:
     [
         "oops), other==3 was yanked (reason: really), tinysim==no.version was yanked",
         "oops), " + "a==" * 100_000,
+        "oops), " + "filtered by `exclude-newer`" * 40_000,
+        "oops), filtered by `exclude-newer` satisfying the requirement is v9. So be it",
+        "oops),\ncause: dns error",
+        "oops),\ncause: Because x was not found in the package registry",
     ],
 )
 def test_a_reason_for_which_a_version_is_yanked_says_nothing_of_others(looks: Looks, reason: str) -> None:

@@ -37,9 +37,14 @@ _YANKED_PIN = re.compile(r'warning: `\S+` is yanked(?: \(reason: "(?P<reason>.*)
 """What uv says of a version that it was asked for by number, and takes all the same."""
 
 _FILTERED = re.compile(
-    r"filtered by `exclude-newer`.*?satisfying the requirement is v(?P<version>\S+?)(?P<told>, published at \S+)?\. "
+    r"^hint: `\S+` was filtered by `exclude-newer`[^\n]*? satisfying the requirement is v(?P<version>\S+?)"
+    r"(?P<told>, published at \S+)?\. ",
+    re.M,
 )
 """What uv says when a version is there that is too young."""
+
+_GONE = re.compile(r"^  cause: Because \S+ was not found in the package registry", re.M)
+"""What uv says of a package that the index does not have. What an uploader wrote stands further in, line by line."""
 
 
 class Ranged(Protocol):
@@ -108,7 +113,7 @@ def unknown(row: Ranged, python: str, day: datetime.date | None, known: Sequence
     while (version := _offered(answer := _asked(row, python, day, _without(*known, *found)))) is not None:
         found.append(version)
     told = " ".join(answer.errors.split())
-    if "was not found in the package registry" in told:
+    if _GONE.search(answer.errors):
         raise AuditError(f"the index does not have {row.package} any more")
     young = _too_young(row, answer)
     return Sighting(
@@ -160,7 +165,7 @@ def _too_young(row: Ranged, answer: Answer) -> str:
     Raises:
         AuditError: if the index does not tell when that version was uploaded, so that any day shuts it out.
     """
-    young = _FILTERED.search(" ".join(answer.errors.split()))
+    young = _FILTERED.search(answer.errors)
     if young is not None and not young["told"]:
         raise AuditError(
             f"the index does not tell when {row.package} {young['version']} was uploaded, so its age is not known: "
