@@ -109,6 +109,11 @@ def of_the_machine(error: BaseException) -> Status | None:
     return Status.NO_SANDBOX if isinstance(error, OSError) and error.errno in _EXHAUSTED else None
 
 
+def said(error: BaseException) -> str:
+    """What an error says; what it is where it says nothing, as one of memory."""
+    return str(error) or type(error).__name__
+
+
 def readable(text: str, limit: int = 4000) -> str:
     """The end of a text that some package wrote, without what a terminal or a log would obey."""
     return _disarmed(_CONTROL.sub("", text)[-limit:])

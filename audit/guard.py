@@ -171,8 +171,10 @@ def _how(code: int) -> str:
     """How the child ended, in words."""
     if code >= 0:
         return f"ended from within with exit code {code}, as Ray does where a part of it was lost"
+    from audit.failures import signal_name  # as above
+
     hint = ", as the system does it where memory runs out" if -code == signal.SIGKILL else ""
-    return f"ended by {signal.Signals(-code).name}{hint}"
+    return f"ended by {signal_name(-code)}{hint}"
 
 
 def _say(text: str) -> None:

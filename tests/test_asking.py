@@ -154,7 +154,9 @@ def test_the_machine_is_never_given_up(ask: Ask) -> None:
 def test_what_a_release_raises_is_remembered(ask: Ask) -> None:
     releases = Releases({"a/E": "raise", "b/E": "four"})
     for _ in range(2):
-        assert ask(releases, [planned("a"), planned("b")]).told == {"E": "four"}
+        found = ask(releases, [planned("a"), planned("b")])
+        assert found.told == {"E": "four"}
+        assert [(each.subject, each.status) for each in found.failures["E"]] == [("a/E", "raised")]
     assert releases.asked == [["a/E"], ["b/E"]]
     ask(releases, [planned("a"), planned("b")], again=True)
     assert releases.asked == [["a/E"], ["b/E"], ["a/E"]]

@@ -12,15 +12,18 @@ import pytest
 from audit import pipeline
 from audit.asked import matrix_file
 from audit.cluster.jobs import Job, Outcome
-from audit.explanations import showing
+from audit.explanations import explaining, showing
+from audit.explanations.explaining import Explanation
 from audit.explanations.session import Inline, Quiet
-from audit.failures import MOST_RUNS
+from audit.failures import MOST_RUNS, Status
 from audit.pipeline import AuditResult
 from audit.processes.dumper_process import DumpJob
+from audit.storage.records import Examination
 from audit.storage.store import Store
 from audit.tools import Tools
-from tests import tinysim
+from tests import recorded_behaviours, tinysim
 from tests.conftest import SPRING, Finished, Program, release, rows, write_matrix
+from tests.planned_cells import planned
 from tests.tinysim import Plant
 
 FEW: dict[str, Any] = {
@@ -157,3 +160,21 @@ def test_a_release_that_hangs_where_it_is_looked_into_is_told_and_given_up(
     assert "examining" not in run().stdout
     ((reason,),) = rows(database, "SELECT reason FROM explanations")
     assert f"; so it did in {MOST_RUNS} runs, and is not tried again" in reason
+
+
+def test_of_tables_of_other_transitions_no_entry_is_said_to_be_lost(store: Store) -> None:
+    """Nor do they have to have any."""
+    full = recorded_behaviours.table()
+    empty = {name: array[:0] if name.startswith("forced.") else array for name, array in full.items()}
+    recorded_behaviours.keep(store, "full", full)
+    recorded_behaviours.keep(store, "empty", empty)
+    recorded_behaviours.keep(store, "otherwise", {**empty, "spaces": recorded_behaviours.text(b"{}")})
+    tools = Tools(store=store, runner=Inline(), reporter=Quiet(), timeout=1.0)
+    found: list[Explanation] = []
+    for behaviours in (("full", "empty"), ("empty", "otherwise")):
+        pair = explaining.pair(store, planned("a"), planned("b"), behaviours, ())
+        for each in pair.questions:
+            answer = Examination(status=Status.UNAVAILABLE, reason="a table has no constants", meta={}, arrays={})
+            store.explanations.put_examination(each.key, answer)
+        assert explaining.explain([pair], tools, found.append) == ()
+    assert [each.record.interface for each in found] == ["", ""]

@@ -12,6 +12,7 @@ from audit.confining import protections
 from audit.failures import MOST_RUNS, Failure
 from audit.installing import failed_builds, locks, source_builds, source_cache, uv, uv_turns, venvs
 from audit.installing.locks import Release
+from audit.installing.uv import Answer
 from audit.installing.venvs import Recipe
 from tests.source_distributions import PLANTING, is_on, request, write_sdist
 
@@ -141,6 +142,21 @@ def test_without_builds_apart_no_credential_is_remembered(
     assert "not tried again" in found.reason
     (remembered,) = (folders.cache() / failed_builds.FOLDER).glob("*.json")
     assert "sesame" not in remembered.read_text(encoding="utf-8")
+
+
+def test_without_builds_apart_another_python_is_another_build(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def fail(*arguments: str, **_: object) -> Answer:
+        asked.append(arguments[arguments.index("--python") + 1])
+        return Answer(ok=False, output="", errors="error: The build backend returned an error\n", exit_code=1)
+
+    monkeypatch.setattr(protections, "parts_builds", lambda: False)
+    monkeypatch.setattr(uv, "call", fail)
+    for python in ("/one/python", "/other/python") * 2:
+        options = "compile", "-", "--python", python
+        source_builds.resolve("pip", *options, source=[":all:"], python=Path(python), given="tinysource\n")
+    assert asked == ["/one/python", "/other/python"]
 
 
 def test_what_never_installs_is_not_built_for_ever(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:

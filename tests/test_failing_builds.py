@@ -20,8 +20,11 @@ from audit.installing import (
     source_cache,
     uv,
     uv_turns,
+    venvs,
 )
+from audit.installing.locks import Release
 from audit.installing.uv import Answer
+from audit.installing.venvs import Recipe
 from tests.small_disks import small_disk
 from tests.source_distributions import PLANTING, is_on, request, write_sdist
 
@@ -130,6 +133,24 @@ def test_folders_too_deep_to_be_removed_at_once_are_the_packages_fault(sources: 
     found = locks.resolve(request("tinysource"))
     assert isinstance(found, Failure)
     assert found.status == "unresolved"
+
+
+def test_what_a_build_calls_its_folders_can_be_stored(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no say in whether a run can be recorded, also where it is not apart from fetching."""
+    plant = """
+    here, name = os.getcwd(), b"\\x1b[31mdeep\\xff" + b"d" * 240
+    if "sync" in asked:
+        os.chdir(os.path.dirname(os.path.dirname(asked[asked.index("--python") + 1])))
+        for _ in range(30): os.mkdir(name); os.chdir(name)
+        os.chdir(here)"""
+    monkeypatch.setattr(protections, "parts_builds", lambda: False)
+    monkeypatch.setenv("UV_NO_CACHE", "1")  # else the wheel that was built to be resolved is installed
+    write_sdist(sources, PLANTING.replace("PLANT", plant))
+    release = locks.resolve(request("tinysource"))
+    assert isinstance(release, Release)
+    failure = venvs.ensure(Recipe.of(release), "r")
+    assert failure is not None
+    assert failure.reason.startswith("it installs what nobody can look into: deepd"), failure
 
 
 @pytest.mark.parametrize(("written", "status"), [(0, "disk-full"), (2**24, "unresolved")])

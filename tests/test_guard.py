@@ -38,6 +38,7 @@ def guarded(program: str, before: str = "") -> subprocess.Popen[str]:
         ("os._exit(1)", 3, "release-audit: ended from within with exit code 1, as Ray does"),
         ("os._exit(0)", 3, "release-audit: ended from within with exit code 0"),
         ("os.abort()", 3, "release-audit: ended by SIGABRT; what was dumped is stored"),
+        ("os.kill(os.getpid(), 40)", 3, "release-audit: ended by signal 40; what was dumped is stored"),
         (
             "os.kill(os.getpid(), signal.SIGKILL)",
             3,

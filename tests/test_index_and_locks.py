@@ -15,11 +15,13 @@ import pytest
 from audit.asked import matrix_file
 from audit.asked.release_rows import GeneratedRow
 from audit.asked.releases import ReleaseRequest
-from audit.errors import MatrixError
-from audit.failures import Failure
+from audit.errors import IndexUnreachable, MatrixError
+from audit.explanations.session import Quiet
+from audit.failures import Failure, Status
 from audit.installing import index, listing, locks
 from audit.installing.interpreters import Interpreter
 from audit.installing.locks import Lock, Release
+from audit.planning import releasing
 from tests.asked_releases import DAY, HERE, files, request, resolved
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -246,3 +248,14 @@ def test_an_index_that_does_not_answer_is_the_machines_fault(monkeypatch: pytest
     assert isinstance(failure, Failure)
     assert failure.status == "unreachable"
     assert failure.is_infrastructure
+
+
+def test_an_index_that_is_away_is_told_by_its_own_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by that of a release that failed for itself, and was done first."""
+    failures = {
+        "own": Failure(subject="own", stage="resolve", status=Status.UNRESOLVED, reason="there is no wheel"),
+        "away": Failure(subject="away", stage="resolve", status=Status.UNREACHABLE, reason="dns error"),
+    }
+    monkeypatch.setattr(releasing, "at_once", lambda _, asked: [(each, failures[each.id]) for each in asked])
+    with pytest.raises(IndexUnreachable, match="cannot be reached: dns error"):
+        releasing.resolve([replace(request("six"), id=name) for name in failures], Quiet())

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from audit import folders
 from audit.confining import confinement
 from audit.failures import Failure
-from audit.installing import interpreters, locks, venvs
+from audit.installing import interpreters, locks, source_builds, venvs
 from audit.installing.interpreters import Interpreter
 from audit.installing.locks import Lock
 from audit.installing.venvs import Recipe
@@ -192,6 +193,21 @@ def test_what_the_cache_of_uv_has_lost_is_not_installed(tmp_path: Path, monkeypa
     assert installed.read_text(encoding="utf-8") == "content = 1\n"
 
 
+def test_what_a_wheel_says_that_it_holds_is_not_held_in_memory(tmp_path: Path) -> None:
+    """A list may be any number of times as long as its wheel."""
+    record = tmp_path / "tiny-1.0.dist-info" / "RECORD"
+    record.parent.mkdir()
+    (tmp_path / "one").write_bytes(b"x")
+    record.write_text("one,,1\n" * 100_000, encoding="utf-8")
+    tracemalloc.start()
+    try:
+        assert venvs._holds(record)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 2**20
+
+
 def test_a_python_that_does_not_start_once_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = Recipe.of(resolved("six==1.16.0"))
     assert venvs.ensure(recipe, "r") is None
@@ -265,6 +281,20 @@ def test_a_full_disk_is_a_failure_where_a_virtualenv_cannot_even_be_locked() -> 
         failure = venvs.ensure(recipe, "r")
     assert failure is not None
     assert (failure.stage, failure.status) == ("build", "disk-full")
+
+
+def test_a_machine_without_memory_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its error says nothing."""
+
+    def exhausted(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    release = resolved("six==1.16.0")
+    monkeypatch.setattr(source_builds, "resolve", exhausted)
+    monkeypatch.setattr(folders, "locked", exhausted)
+    for failure in (locks.resolve(request("six==1.15.0")), venvs.ensure(Recipe.of(release), "r")):
+        assert isinstance(failure, Failure)
+        assert (failure.status, failure.reason) == ("no-sandbox", "MemoryError")
 
 
 def test_a_lock_that_cannot_be_remembered_is_one(own_cache: Path) -> None:

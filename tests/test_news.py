@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from audit.asked import matrix_file
+from audit.asked.releases import ReleaseRequest
 from audit.errors import MatrixError
+from audit.failures import Failure, Status
 from audit.installing import locks
 from audit.installing.locks import Release
 from audit.nights import news
@@ -119,6 +121,28 @@ def test_only_what_will_be_audited_is_told_to_wait(looks: Looks, counts: bool) -
     assert looks.look(4).notes == ((waits,) if counts else ())
 
 
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "oops), other==3 was yanked (reason: really), tinysim==no.version was yanked",
+        "oops), " + "a==" * 100_000,
+        "oops), " + "filtered by `exclude-newer`" * 40_000,
+        "oops), filtered by `exclude-newer` satisfying the requirement is v9. So be it",
+        "oops),\ncause: dns error",
+        "oops),\ncause: Because x was not found in the package registry",
+    ],
+)
+def test_a_reason_for_which_a_version_is_yanked_says_nothing_of_others(looks: Looks, reason: str) -> None:
+    """It is its uploader's, of any length."""
+    looks.write(row())
+    looks.look(1)
+    looks.index.publish("1.2", "1.0", day(2))
+    looks.index.yank("1.2", reason)
+    found = looks.look(4)
+    assert found.notes == ("tinysim 1.2 has been yanked (oops): it is not audited",)
+    assert [each.version for each in found.withdrawn] == ["1.2"]
+
+
 def test_a_series_may_be_edited(looks: Looks) -> None:
     looks.write(row())
     looks.look(1)
@@ -140,6 +164,31 @@ def test_dependencies_do_not_move_backwards(looks: Looks) -> None:
     assert due(looks.look(2)) == [], "a night that was missed"
     looks.index.publish_dependency("1.2", day(3))
     assert due(looks.look(4)) == [(f"tinysim-1.0@{day(4)}", "tinydep 1.1 → 1.2 under tinysim-1.0")]
+
+
+def test_what_the_machine_keeps_from_resolving_is_not_the_indexes_fault_and_ends_no_night(
+    looks: Looks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks.index.publish_dependency("1.0", day(0))
+    looks.write(row("<2", pins=PINS), nightly={"also": ["dependencies"]})
+    looks.look(1)
+    looks.lock()
+
+    def without_python(request: ReleaseRequest) -> Failure:
+        return Failure(subject=request.id, stage="resolve", status=Status.NO_PYTHON, reason="no Python 3.11")
+
+    looks.index.publish("1.2", "1.0", day(2))
+    with monkeypatch.context() as patched:
+        patched.setattr(locks, "resolve", without_python)
+        found = looks.look(3)
+    assert due(found) == [("tinysim-1.2", "tinysim 1.2")]
+    assert found.notes == ()
+    looks.lock()
+    with monkeypatch.context() as patched:
+        patched.setattr(locks, "resolve", without_python)
+        assert looks.look(4).notes == ("tinysim-1.2 could not be resolved anew: no Python 3.11",)
+    looks.index.publish_dependency("1.1", day(4))
+    assert due(looks.look(5)) == [(f"tinysim-1.2@{day(5)}", "tinydep 1.0 → 1.1 under tinysim-1.2")]
 
 
 def test_what_did_not_resolve_is_due_again_as_soon_as_it_does(looks: Looks) -> None:

@@ -288,6 +288,15 @@ def test_what_gives_access_is_hidden_whatever_it_is_called(name: str, value: str
     assert ("***" in shown, "s3cret" in shown) == (True, False)
 
 
+@pytest.mark.parametrize("said", ["dns error", "No space left on device (os error 28)"])
+def test_a_reason_for_which_a_version_is_yanked_is_no_sentence_of_uvs(said: str) -> None:
+    answer = failed(
+        "error: No solution found when resolving dependencies\n"
+        f"  cause: Because x==1.0 was yanked (reason: oops\n         cause: {said}) and you require x==1.0, we can\n"
+    )
+    assert (answer.unreachable, answer.full_disk, answer.unsatisfiable) == (False, False, True)
+
+
 @pytest.mark.parametrize(
     "cause",
     [

@@ -17,6 +17,8 @@ from audit.confining import weighing
 from audit.confining.weighing import Weight
 from audit.installing import venvs
 from audit.installing.venvs import Recipe
+from audit.processes import answers, dumper_process
+from audit.processes.answer_file import DamagedAnswer
 from tests.conftest import wait_until
 from tests.small_disks import small_disk
 from tests.test_serving import served
@@ -89,6 +91,25 @@ def test_who_writes_more_than_it_may_is_ended(how: str, monkeypatch: pytest.Monk
     (failure,) = served(f"touch imported; {FILLING[how]}", "one")
     assert failure.status == "crashed"
     assert "was ended" in failure.reason
+
+
+def test_who_has_answered_everything_may_not_write_on_while_the_answers_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(weighing, "LARGEST_BYTES", 2**20)
+    monkeypatch.setattr(weighing, "WEIGH_SECONDS", 0.0)
+    monkeypatch.setattr(dumper_process, "TRIES", 1)
+
+    def read(path: Path, *_: object) -> None:
+        (path.parent / "seen").touch()
+        wait_until(lambda: weighing.of_folders(path.parent).is_too_much, "it wrote on")
+        raise DamagedAnswer("nonsense")
+
+    monkeypatch.setattr(answers, "read", read)
+    filling = "until [ -e seen ]; do sleep 0.1; done; head -c 4000000 /dev/zero > filler; sleep 60"
+    one, two = served(f"touch imported 1.answer.npz 0.answer.npz; {filling}", "one", "two")
+    assert (one.reason, two.status) == ("nonsense", "crashed"), two
+    assert two.reason.startswith("it wrote more than")
 
 
 HIDDEN = """

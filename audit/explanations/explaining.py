@@ -6,6 +6,7 @@ they computed on the way, twice, because what does not reproduce itself explains
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -192,7 +193,9 @@ def _interface(each: ChangedPair, store: Store) -> str:
     if any(one is None for one in outputs):
         return ""
     older, newer = (store.arrays.get(one.digest) for one in outputs if one is not None)
-    flat = older.reshape(len(older), -1), newer.reshape(len(newer), -1)
+    if len(older) != len(newer):
+        return ""  # tables of other transitions, which nothing tells to belong together
+    flat = tuple(each.reshape(len(each), math.prod(each.shape[1:])) for each in (older, newer))  # there may be none
     told = columns.told(*flat)
     if flat[0].shape == flat[1].shape and not columns.permuted(*flat):
         return ""  # entries of other values are no change of the interface

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from packaging.version import Version
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
 
 from audit import folders
 from audit.digests import digest
@@ -23,18 +24,27 @@ PINNED = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\
 """A line of a requirements file that holds a distribution at one version."""
 
 
+_LONGEST_REASON = 1000
+"""Characters of why a version was withdrawn; a longer reason is not told."""
+
 _YANKED = re.compile(
-    r"(?P<name>[a-z0-9-]+)==(?P<version>\S+) was yanked(?: \(reason: (?P<reason>.*?)\)(?=,| and| we))?"
+    r"(?<![a-z0-9-])(?P<name>[a-z0-9-]+)==(?P<version>[a-z0-9.!+]+) was yanked"
+    rf"(?: \(reason: (?P<reason>.{{0,{_LONGEST_REASON}}}?)\)(?=,| and| we))?"
 )
-"""What uv says of a version that it leaves out."""
+"""What uv says of a version that it leaves out. The reason is its uploader's, who may write anything and any length."""
 
 _YANKED_PIN = re.compile(r'warning: `\S+` is yanked(?: \(reason: "(?P<reason>.*)"\))?')
 """What uv says of a version that it was asked for by number, and takes all the same."""
 
 _FILTERED = re.compile(
-    r"filtered by `exclude-newer`.*?satisfying the requirement is v(?P<version>\S+?)(?P<told>, published at \S+)?\. "
+    r"^hint: `\S+` was filtered by `exclude-newer`[^\n]*? satisfying the requirement is v(?P<version>\S+?)"
+    r"(?P<told>, published at \S+)?\. ",
+    re.M,
 )
 """What uv says when a version is there that is too young."""
+
+_GONE = re.compile(r"^  cause: Because \S+ was not found in the package registry", re.M)
+"""What uv says of a package that the index does not have. What an uploader wrote stands further in, line by line."""
 
 
 class Ranged(Protocol):
@@ -103,12 +113,12 @@ def unknown(row: Ranged, python: str, day: datetime.date | None, known: Sequence
     while (version := _offered(answer := _asked(row, python, day, _without(*known, *found)))) is not None:
         found.append(version)
     told = " ".join(answer.errors.split())
-    if "was not found in the package registry" in told:
+    if _GONE.search(answer.errors):
         raise AuditError(f"the index does not have {row.package} any more")
     young = _too_young(row, answer)
     return Sighting(
         versions=tuple(sorted(found, key=Version)),
-        yanked={each["version"]: readable(each["reason"] or "") for each in _YANKED.finditer(told)},
+        yanked=dict(_yanked(told, row.package)),
         young=young,
     )
 
@@ -134,13 +144,28 @@ def remembered_at(kind: str, day: datetime.date | None, *question: str) -> Path 
     return folders.cache() / kind / f"{digest(uv.settings_digest(), str(day), *question)}.txt"
 
 
+def _yanked(told: str, package: str) -> Iterator[tuple[str, str]]:
+    """The versions of a package that uv says are withdrawn, with the reasons, each of which may itself name some."""
+    for each in _YANKED.finditer(told):
+        if each["name"] == canonicalize_name(package) and _is_version(each["version"]):
+            yield each["version"], readable(each["reason"] or "")
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
 def _too_young(row: Ranged, answer: Answer) -> str:
     """The version that a day shuts out, or nothing.
 
     Raises:
         AuditError: if the index does not tell when that version was uploaded, so that any day shuts it out.
     """
-    young = _FILTERED.search(" ".join(answer.errors.split()))
+    young = _FILTERED.search(answer.errors)
     if young is not None and not young["told"]:
         raise AuditError(
             f"the index does not tell when {row.package} {young['version']} was uploaded, so its age is not known: "

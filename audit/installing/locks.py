@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from audit import folders
 from audit.asked.releases import ReleaseRequest
 from audit.digests import digest
-from audit.failures import Failure, Status, of_the_machine
+from audit.failures import Failure, Status, of_the_machine, said
 from audit.installing import index, interpreters, source_builds
 from audit.installing.interpreters import Interpreter
 from audit.installing.uv import Answer
@@ -88,7 +88,7 @@ def resolve(request: ReleaseRequest) -> Release | Failure:
         status = of_the_machine(error)
         if status is None:
             raise
-        return Failure(subject=request.id, stage="resolve", status=status, reason=str(error))
+        return Failure(subject=request.id, stage="resolve", status=status, reason=said(error))
     if not answer.ok:
         return answer.failure(request.id, "resolve", Status.UNRESOLVED, time.monotonic() - began)
     memory = _memory(request, interpreter)

@@ -62,7 +62,8 @@ def resolve(*arguments: str, source: Sequence[str], python: Path | None = None, 
         return _advised(uv.call(*asked, given=given))
     if not protections.parts_builds():
         read = (Path(each).read_text(encoding="utf-8") for each in _deciding(asked, "--constraints")[1::2])
-        return failed_builds.patiently(lambda: _together(asked, given), "resolve", given, *source, *read, _week(asked))
+        what = "resolve", *_deciding(asked, "--prerelease", "--python"), given, *source, *read, _week(asked)
+        return failed_builds.patiently(lambda: _together(asked, given), *what)
     with source_cache.in_use(), tempfile.TemporaryDirectory() as name:
         settings = Path(name)
         known: dict[tuple[str, str], dict[str, object]] = {}

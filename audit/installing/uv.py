@@ -24,13 +24,15 @@ TIMEOUT_SECONDS = 1800
 """For one call: building a large source distribution on a slow machine is the longest thing uv is asked to do."""
 
 _UNREACHABLE = re.compile(
-    r"^(?:error|[ ]+(?:cause|Caused by)): (?:"
+    r"^(?:error|[ ]{2}(?:cause|Caused by)): (?:"
     r"Failed to fetch|Request failed after|error sending request|dns error|tcp connect error|operation timed out|"
     r"Failed to download distribution due to network timeout|error decoding response body|"
     r"request or response body error)|^hint: Packages were unavailable because the network was disabled",
     re.I | re.M,
 )
-"""Where uv's sentences begin: in a hint it may show what a package wrote among its metadata."""
+"""Where uv's sentences begin: in a hint it may show what a package wrote among its metadata, and further in what an
+uploader wrote who withdrew a version."""
+
 TIME, ROOM = "time", "room"
 """What a call may take too much of."""
 
@@ -42,7 +44,7 @@ _DECIDES = re.compile(
 )
 _QUOTED = re.compile(r"^[ \t]*\[(?:stdout|stderr)\][ \t]*$", re.M)
 _FULL_DISK = re.compile(
-    r"^(?:error|[ ]+(?:cause|Caused by)): .*(?:No space left on device|Disk quota exceeded) \(os error", re.I | re.M
+    r"^(?:error|[ ]{2}(?:cause|Caused by)): .*(?:No space left on device|Disk quota exceeded) \(os error", re.I | re.M
 )
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from audit import folders
 from audit.confining import confinement
 from audit.confining.confinement import Bounds
-from audit.failures import Failure, NoSandbox, Status, of_the_machine, readable
+from audit.failures import Failure, NoSandbox, Status, of_the_machine, printable, readable, said
 from audit.installing import interpreters, source_builds, uv
 
 if TYPE_CHECKING:  # a recipe travels to nodes that resolve nothing, and have nothing to read a matrix with
@@ -144,7 +144,7 @@ def ensure(recipe: Recipe, subject: str) -> Failure | None:
         status = of_the_machine(error)
         if status is None:
             raise
-        return Failure(subject=subject, stage="build", status=status, reason=str(error))
+        return Failure(subject=subject, stage="build", status=status, reason=said(error))
 
 
 def _built_anew(recipe: Recipe, subject: str, began: float) -> Failure | None:
@@ -191,9 +191,8 @@ def _finish(recipe: Recipe) -> str:
         _sync(recipe.folder)
         folders.write_whole(recipe.folder / _RECIPE, recipe.text().encode())
     except folders.Unseen as error:
-        return (
-            f"it installs what nobody can look into: {os.path.relpath(error.filename, recipe.folder)[:_LONGEST_PATH]}"
-        )
+        path = printable(os.path.relpath(error.filename, recipe.folder))  # a build may have named it
+        return f"it installs what nobody can look into: {path[:_LONGEST_PATH]}"
     except (FileExistsError, IsADirectoryError, PermissionError) as error:
         return f"it installs something where the audit keeps its own: {Path(error.filename2 or error.filename).name}"
     return ""
@@ -221,8 +220,8 @@ def _as_recorded(folder: Path) -> bool:
 def _holds(record: Path) -> bool:
     site = record.parent.parent
     with record.open(encoding="utf-8", newline="") as file:
-        sizes = [(row[0], int(row[2])) for row in csv.reader(file) if len(row) == 3 and row[2]]
-    return all(os.lstat(f"{site}/{name}").st_size == size for name, size in sizes)
+        named = (row for row in csv.reader(file) if len(row) == 3 and row[2])  # one by one: there may be any number
+        return all(os.lstat(f"{site}/{name}").st_size == int(size) for name, _, size in named)
 
 
 def _link(path: Path) -> Path | None:

@@ -17,7 +17,7 @@ from audit.asked.release_rows import ExplicitRow, GeneratedRow, Row
 from audit.asked.releases import ReleaseRequest
 from audit.asked.releases import request as request_of_row
 from audit.errors import IndexUnreachable, MatrixError
-from audit.failures import Failure
+from audit.failures import Failure, Status
 from audit.installing import index, listing, locks
 from audit.installing.index import Sighting
 from audit.installing.locks import Lock, Release
@@ -287,7 +287,8 @@ def _moved(newest: Watched, known: EarlierNights, night: str, day: datetime.date
     request = replace(watched.on(newest.request, day), id=f"{base}@{night}", like=base)
     resolved = _resolved(request)
     if isinstance(resolved, Failure):
-        return f"{base} does not resolve any more: {resolved.reason}"
+        told = "could not be resolved anew" if resolved.is_infrastructure else "does not resolve any more"
+        return f"{base} {told}: {resolved.reason}"
     words = moves(dict(before.packages), dict(resolved.lock.packages))
     if not words:
         return ""
@@ -310,9 +311,9 @@ def _first_lock(release: Watched, known: EarlierNights) -> Lock | None:
 
 
 def _resolved(request: ReleaseRequest) -> Release | Failure:
-    """A lock, or what the release did wrong; without an index there is no night."""
+    """A lock, or why there is none; without an index there is no night."""
     resolved = locks.resolve(request)
-    if isinstance(resolved, Failure) and resolved.is_infrastructure:
+    if isinstance(resolved, Failure) and resolved.status is Status.UNREACHABLE:
         raise IndexUnreachable.because(resolved.reason)
     return resolved
 

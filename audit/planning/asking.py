@@ -51,8 +51,8 @@ class Answers(Generic[Told]):
     told: Mapping[str, Told]
     by: Mapping[str, Cell]
     failures: Mapping[str, tuple[Failure, ...]]
-    """Of environments that no release could tell about, all of them; of others, those of processes that failed: who
-    was asked after that may have told something else."""
+    """Of environments that no release could tell about, all of them; of others, what was raised and those of processes
+    that failed: who was asked after that may have told something else."""
     unbuilt: Mapping[str, Failure]
     """Releases that were to be asked and could not be built."""
 
@@ -66,7 +66,7 @@ class _Search(Generic[Told]):
     by: Cell | None = None
     failures: list[Failure] = field(default_factory=list)
     mishaps: list[Failure] = field(default_factory=list)
-    """Those among the failures that are of processes, and of releases whose processes failed too often before."""
+    """Those among the failures that were raised or are of processes, and of releases that failed too often before."""
 
     def advance(
         self, question: Question[Told], unbuilt: Collection[str], given_up: GivenUp, *, again: bool = False
@@ -75,7 +75,10 @@ class _Search(Generic[Told]):
         while self.waiting and self.found is None:
             cell = self.waiting[0]
             known = question.recall(cell)
-            if again and isinstance(known, Failure) and known.status is Status.RAISED:
+            if isinstance(known, Failure) and known.status is Status.RAISED:
+                if not again:
+                    self.fail(known)  # as when it was asked: else a run would tell what the next one does not
+                    continue
                 known = None
             refused = given_up(cell) if known is None and cell.release.id not in unbuilt else None
             if refused is not None:
@@ -91,7 +94,7 @@ class _Search(Generic[Told]):
         return None
 
     def fail(self, failure: Failure) -> None:
-        """Pass over the release that is next: its process failed."""
+        """Pass over the release that is next: it raised, or its process failed."""
         self.waiting.pop(0)
         self.failures.append(failure)
         self.mishaps.append(failure)

@@ -50,6 +50,7 @@ def resolve(requests: Sequence[ReleaseRequest], reporter: Reporter) -> tuple[dic
             else:
                 resolved[request.id] = outcome
                 done(request.id)
-    if not resolved and any(each.status is Status.UNREACHABLE for each in failures):
-        raise IndexUnreachable.because(failures[0].reason)
+    unreachable = [each for each in failures if each.status is Status.UNREACHABLE]
+    if unreachable and not resolved:
+        raise IndexUnreachable.because(unreachable[0].reason)
     return resolved, failures

@@ -98,6 +98,12 @@ class DumperChild:
         while True:
             if os.fstat(self._output.fileno()).st_size > LONGEST_OUTPUT:
                 self._output.truncate(0)  # it is appended to, so this leaves no hole
+            if self._overflows():  # asked first: who has written all answers may go on writing while they are read
+                most = f"{weighing.LARGEST_BYTES / 2**30:g} GiB or {weighing.MOST_FILES} files"
+                reason = f"it wrote more than {most}, or where nobody can look, and was ended"
+                trouble = self._stopped(Status.CRASHED, reason, time.monotonic() - began)
+                folders.emptied(self._bytecode)
+                return trouble
             ended = self._child.process.poll() is not None  # asked first: a file written last thing is still seen
             if os.path.lexists(path):  # whatever it is: reading it will tell
                 return None
@@ -105,12 +111,6 @@ class DumperChild:
                 return self._died(time.monotonic() - began)
             if time.monotonic() > began + timeout:
                 return self._stopped(Status.TIMEOUT, f"no answer within {timeout:g} s", time.monotonic() - began)
-            if self._overflows():
-                most = f"{weighing.LARGEST_BYTES / 2**30:g} GiB or {weighing.MOST_FILES} files"
-                reason = f"it wrote more than {most}, or where nobody can look, and was ended"
-                trouble = self._stopped(Status.CRASHED, reason, time.monotonic() - began)
-                folders.emptied(self._bytecode)
-                return trouble
             time.sleep(_POLL_SECONDS)
 
     @property

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from audit import folders, machine
 from audit.cluster.jobs import Needs
-from audit.failures import Failure, Status, of_the_machine, readable
+from audit.failures import Failure, Status, of_the_machine, readable, said
 from audit.installing import venvs
 from audit.installing.venvs import Recipe
 from audit.processes import answers, dumper_request
@@ -174,7 +174,7 @@ def _serve(job: DumpJob, cells: Sequence[CellTask]) -> Generator[CellOutcome | _
 def _refused(error: Exception, *, began: bool) -> Trouble:
     """What the system refused to this side: the machine's fault, but where the dumper may have spoilt its folder."""
     status = of_the_machine(error) or (Status.CRASHED if began else Status.NO_SANDBOX)
-    return Trouble(status=status, reason=readable(f"it could not be served: {str(error) or type(error).__name__}"))
+    return Trouble(status=status, reason=readable(f"it could not be served: {said(error)}"))
 
 
 def _answer(cell: CellTask, path: Path) -> CellAnswer | Trouble:
