@@ -226,7 +226,7 @@ def main() -> NoReturn:
                 signal.signal(number, _interrupt)
         code = commands.main(prog_name=PROGRAM, standalone_mode=False)
     except (KeyboardInterrupt, click.exceptions.Abort) as interruption:
-        _interrupted(screen, str(interruption))
+        _interrupted(screen, str(interruption.__cause__ or interruption))  # click puts one of its own before it
     except SystemExit as leaving:  # of click, where a shell asks it for completions
         code = _left_with(leaving, screen)
     except click.exceptions.NoArgsIsHelpError as error:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shlex
+import os
+import re
+import signal
+import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import psutil
 import pytest
 
 from audit import __version__
-from tests.conftest import Finished, Program, rows, write_matrix
+from tests.conftest import Finished, Program, Started, rows, wait_until, write_matrix
 
 RELEASES = [
     {"id": "gymnasium-0.29.1", "requires": ["gymnasium==0.29.1"], "pins": ["numpy<2"]},
@@ -85,14 +90,32 @@ def test_the_run_is_recorded(planned: Planned) -> None:
 
 def test_what_the_summary_proposes_can_be_run(planned: Planned) -> None:
     proposed = planned.run.stdout.partition("\nNext:\n")[2].partition("\n\n")[0].splitlines()
-    commands = [shlex.split(line)[1:] for line in proposed]
-    assert [command[0] for command in commands] == ["report", "query", "query"], "nothing changed: nothing to explain"
-    for command in commands:
-        finished = planned.program(*command)
-        assert finished.code == 0, finished.stderr
+    verbs = [re.findall(" -m audit ([a-z]+)", command) for command in proposed]
+    assert verbs == [["report"], ["query"], ["query"]], "nothing changed: nothing to explain"
+    for command in proposed:
+        folder, environment = planned.program.folder, planned.program.environment
+        subprocess.run(command.strip(), shell=True, cwd=folder, env=environment, check=True)
 
 
 # Query
+
+
+def test_a_query_is_interrupted_at_once(planned: Planned) -> None:
+    """Whatever number of threads DuckDB uses; the guard would kill it after a quarter of a minute."""
+    endless = "SELECT sum(a.range * b.range % 7) FROM range(1000000000) a, range(100000) b"
+    with planned.program.started("query", "--db", planned.database, endless) as harness:
+        wait_until(lambda: _computed(harness) > 3, "the query is at work")
+        os.killpg(harness.process.pid, signal.SIGINT)
+        finished = harness.finish()
+    assert finished.code == 130
+    assert finished.sentence == "release-audit: interrupted; the query has no answer"
+
+
+def _computed(harness: Started) -> float:
+    """Seconds of its processor time."""
+    with suppress(psutil.NoSuchProcess, ValueError):  # the guard has not started it yet
+        return float(sum(psutil.Process(harness.program).cpu_times()[:2]))
+    return 0.0
 
 
 def test_query_as_table(planned: Planned) -> None:

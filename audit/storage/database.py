@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -21,6 +22,8 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
+
+Answered = TypeVar("Answered")
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 """Of a query: for each ``?`` in their order, or for each ``$name``."""
@@ -77,17 +80,32 @@ class Database:
         """Run one query."""
         try:
             with self._working():
-                answer = self._connection.execute(sql, _given(parameters))
-                columns = tuple(each[0] for each in answer.description or ()) if answer is not None else ()
-                return Table(columns=columns, rows=tuple(answer.fetchall()) if columns else ())
+                return self._interruptible(lambda: self._answer(sql, _given(parameters)))
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {_first_lines(error)}") from None
+
+    def _answer(self, sql: str, given: list[Any] | dict[str, Any]) -> Table:
+        answer = self._connection.execute(sql, given)
+        columns = tuple(each[0] for each in answer.description or ()) if answer is not None else ()
+        return Table(columns=columns, rows=tuple(answer.fetchall()) if columns else ())
+
+    def _interruptible(self, work: Callable[[], Answered]) -> Answered:
+        """Let another thread do it: the one that signals come to would not look for them until DuckDB is done."""
+        with ThreadPoolExecutor(1) as other:
+            answer = other.submit(work)
+            try:
+                return answer.result()
+            except KeyboardInterrupt:
+                self._connection.interrupt()
+                raise
 
     def write_parquet(self, sql: str, path: Path, parameters: Parameters = ()) -> None:
         """Run one query and write its answer to a Parquet file."""
         try:
             with self._working():
-                self._connection.sql(sql, params=_given(parameters)).write_parquet(str(path))
+                self._interruptible(
+                    lambda: self._connection.sql(sql, params=_given(parameters)).write_parquet(str(path))
+                )
         except (duckdb.Error, AttributeError) as error:
             raise UsageError(f"the query could not be written to {path}: {_first_lines(error)}") from None
 

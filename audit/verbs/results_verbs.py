@@ -55,13 +55,16 @@ def query(
     if named is not None:
         chosen = named_queries.find(named)
         text, values = chosen.sql, chosen.values(settings)
-    with Store(database, read_only=True) as store:
-        if form == "parquet":
-            assert output is not None
-            named_files.make_folder(output)
-            store.write_parquet(text, output, values)
-            return EXIT_COMPLETE
-        table = store.query(text, values)
+    try:
+        with Store(database, read_only=True) as store:
+            if form == "parquet":
+                assert output is not None
+                named_files.make_folder(output)
+                store.write_parquet(text, output, values)
+                return EXIT_COMPLETE
+            table = store.query(text, values)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("the query has no answer") from None
     _show(table, form, output)
     return EXIT_COMPLETE
 
