@@ -133,7 +133,8 @@ def test_every_schedule_can_refuse_to_run_without_protection(tmp_path: Path, for
 
 def test_what_cannot_be_scheduled_is_refused(release_audit: Program, tmp_path: Path) -> None:
     matrix = write_matrix(tmp_path / "own.yaml", [release("1.0")], [SPRING])
-    assert "--cron, --systemd or --github" in release_audit("schedule", matrix).sentence
+    for forms in ((), ("--cron", "--systemd")):
+        assert "either --cron, --systemd or --github" in release_audit("schedule", matrix, *forms).sentence
     assert "'25:00' is not a time of day" in release_audit("schedule", "--cron", matrix, "--at", "25:00").sentence
     assert "GitHub has only what is in the repository" in release_audit("schedule", "--github", matrix).sentence
     assert "there is no matrix 'absent'" in release_audit("schedule", "--cron", "absent").sentence

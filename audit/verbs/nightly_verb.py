@@ -129,9 +129,9 @@ def _hand_on(told: Sequence[AuditSummary], wanted: Outputs, notify: str | None, 
 
 @click.command("schedule", short_help="Print the files that start nightly every night.")
 @click.argument("matrices", nargs=-1, required=True, metavar="MATRIX...")
-@click.option("--cron", "form", flag_value="cron", help="Print a line for crontab.")
-@click.option("--systemd", "form", flag_value="systemd", help="Print a service and a timer for systemd.")
-@click.option("--github", "form", flag_value="github", help="Print a workflow for GitHub Actions.")
+@click.option("--cron", is_flag=True, help="Print a line for crontab.")
+@click.option("--systemd", is_flag=True, help="Print a service and a timer for systemd.")
+@click.option("--github", is_flag=True, help="Print a workflow for GitHub Actions.")
 @click.option("--at", default="03:30", show_default=True, metavar="HH:MM",
               help="Start at this time of day. GitHub's clock is UTC.")  # fmt: skip
 @click.option("--notify", metavar="COMMAND", help="Pass this option on to nightly, like the next five.")
@@ -144,12 +144,13 @@ def _hand_on(told: Sequence[AuditSummary], wanted: Outputs, notify: str | None, 
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="Write the files into this folder instead of printing them.")  # fmt: skip
 def scheduled(
-    matrices: tuple[str, ...], form: str | None, at: str, notify: str | None, waivers: Path | None,
-    require_sandbox: bool, database: Path, output: Path | None, **handed_on: str | float | None,
+    matrices: tuple[str, ...], cron: bool, systemd: bool, github: bool, at: str, notify: str | None,
+    waivers: Path | None, require_sandbox: bool, database: Path, output: Path | None, **handed_on: str | float | None,
 ) -> int:  # fmt: skip
     """Print the file that makes this machine, or GitHub, run `nightly` on each MATRIX every night."""
-    if form is None:
-        raise UsageError("say what for: --cron, --systemd or --github")
+    forms = [name for name, wanted in (("cron", cron), ("systemd", systemd), ("github", github)) if wanted]
+    if len(forms) != 1:
+        raise UsageError("say what for: either --cron, --systemd or --github")
     sandbox = ["--require-sandbox"] if require_sandbox else []
     plan = Plan(
         matrices=tuple(file.path.absolute() for file in _read(matrices)),
@@ -159,10 +160,10 @@ def scheduled(
         notify=notify or "",
         options=(*(f"--{name}={value}" for name, value in handed_on.items() if value is not None), *sandbox),
     )
-    files = schedule.files(form, plan)
+    files = schedule.files(forms[0], plan)
     if here := schedule.variables():
         Screen().error(f"release-audit: set these there too, where they are needed: {', '.join(here)}")
-    if form == "systemd":
+    if systemd:
         plan.database.parent.mkdir(parents=True, exist_ok=True)  # systemd opens the log before it starts anything
     if output is None:
         click.echo(schedule.together(files), nl=False)
