@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -58,6 +60,9 @@ class Pretended:
 
     def kill(self, actor: object) -> None:
         self.killed.append(actor)
+
+    def shutdown(self) -> None:
+        self.killed.append(self)
 
 
 def _hired() -> Crew:
@@ -130,6 +135,20 @@ def test_further_workers_that_were_lost_do_not_count_against_the_node(crew: Crew
     _settle(crew, Lost("it has no memory"))
     assert "node" not in crew.nodes
     assert crew.told()[0].endswith("; then it was lost")
+
+
+def test_what_a_lost_worker_left_is_collected_before_ray_is_shut_down(crew: Crew) -> None:
+    """A real Ray ends the program where a reference of its own is dropped meanwhile."""
+    error = Lost()
+    error.cause = error
+    weakref.finalize(error, crew.ray.killed.append, "garbage")
+    del error
+    gc.disable()
+    try:
+        crew.end()
+    finally:
+        gc.enable()
+    assert crew.ray.killed[-2:] == ["garbage", crew.ray]
 
 
 @pytest.fixture

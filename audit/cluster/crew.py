@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -186,6 +187,9 @@ class Crew:
         for hand in self._hands:
             self.ray.kill(hand.actor)
         parts = self._parts_of_ray() if self._here is not None else set()
+        # An error of Ray's about a lost worker refers to itself and to what was asked of that worker. Were it collected
+        # in another thread while Ray shuts down, Ray would end the whole program.
+        gc.collect()
         self.ray.shutdown()
         descendants.end(parts)
 
