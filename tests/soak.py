@@ -37,6 +37,9 @@ from tests.faults.conftest import SMALL, STEADY
 LARGEST_GROWTH = 1.10
 """Of the driver's memory, the last quarter of the undisturbed rounds over the first."""
 
+_LAST_LINES = 12
+"""Of what was printed until a fault was found: the folder with all of it goes with the soak."""
+
 _LOOK_SECONDS = 0.05
 _LONGEST_ROUND_SECONDS = 600.0
 
@@ -136,7 +139,8 @@ class Soak:
 
     def _expect(self, holds: bool, number: int, what: str) -> None:
         if not holds:
-            self.faults.append(f"round {number}: {what}")
+            printed = (self.folder / "output").read_text(encoding="utf-8", errors="replace").splitlines()
+            self.faults.append("\n    ".join([f"round {number}: {what}; printed last:", *printed[-_LAST_LINES:]]))
 
     @property
     def growth(self) -> float:
