@@ -109,3 +109,10 @@ def simulator(**changes: Any) -> SimpleNamespace:
             **changes,
         }
     )
+
+
+class Physics:
+    """Knows what the bodies and joints of a small model are called."""
+
+    def name(self, kind: str, index: int) -> str:
+        return f"{kind}{index}"

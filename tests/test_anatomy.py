@@ -13,8 +13,9 @@ from audit.processes import answers
 from audit.processes.answer_file import DamagedAnswer
 from audit.processes.answers import CellAnswer
 from dumper import anatomy, registered, serve, worlds
+from tests.adapted_worlds import adapted, pendulum
 from tests.small_environments import Box, Discrete, Modern, Toy
-from tests.test_worlds import adapted, pendulum
+from tests.small_mujoco import Physics
 from tests.written_answers import write
 
 
@@ -102,13 +103,6 @@ def test_entries_have_names_where_there_is_one_for_each() -> None:
 
 
 # Models
-
-
-class Physics:
-    """Knows what the bodies and joints of a small model are called."""
-
-    def name(self, kind: str, index: int) -> str:
-        return f"{kind}{index}"
 
 
 def model(**changes: Any) -> SimpleNamespace:

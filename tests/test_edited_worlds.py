@@ -13,8 +13,8 @@ import pytest
 from audit.stimuli import stimulus
 from dumper import registered, serve, worlds
 from dumper.worlds import Unavailable
+from tests.adapted_worlds import SMALL, adapted
 from tests.small_environments import Modern
-from tests.test_worlds import SMALL, adapted
 
 # In a registered environment
 

@@ -19,8 +19,7 @@ from dumper import anatomy, quantities, registered, serve, stages, substeps, wor
 from dumper.record import Incomparable
 from dumper.worlds import Unavailable, World
 from tests.small_environments import Modern
-from tests.small_mujoco import POINTS, Data, Model, simulator
-from tests.test_anatomy import Physics
+from tests.small_mujoco import POINTS, Data, Model, Physics, simulator
 from tests.written_answers import write
 
 

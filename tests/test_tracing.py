@@ -12,8 +12,8 @@ import pytest
 from dumper import registered, stages, tracing
 from dumper.record import Incomparable
 from dumper.worlds import Unavailable
+from tests.adapted_worlds import SMALL, adapted, pendulum
 from tests.small_environments import Modern
-from tests.test_worlds import SMALL, adapted, pendulum
 
 STATES = np.array([[0.5, 1.0], [2.0, -3.0], [0.0, 0.0]])
 ACTIONS = np.array([0, 1, 1])
