@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -20,10 +19,11 @@ from audit.reproducing import PartJob, StoredRecordings
 from audit.storage.store import Store
 from audit.tools import Tools
 from tests.conftest import SPRING, Program, release, rows, write_matrix
+from tests.silent import Silent
 from tests.stored_runs import RUN, audited
 
 
-class Inline:
+class Inline(Silent):
     """A runner that runs every job here, or loses it, and a reporter that says nothing."""
 
     def __init__(self, lost: str = "") -> None:
@@ -35,26 +35,12 @@ class Inline:
     def __exit__(self, *_: object) -> None:
         pass
 
-    @property
-    def is_elsewhere(self) -> bool:
-        return False
-
-    def classes(self) -> Mapping[str, int]:
-        return {"": 1}
-
-    def prepare(self) -> None:
-        pass
-
     def finish(self) -> None:
         self.finished += 1
 
     def run(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Outcome]:
         for job in jobs:
             yield from job.lost(self._lost) if self._lost else job.run()
-
-    @contextmanager
-    def stage(self, name: str, total: int) -> Iterator[Callable[[str], None]]:
-        yield lambda _: None
 
 
 def squares(part: int) -> int:
