@@ -67,6 +67,15 @@ def test_the_summary_lists_changed_neighbours(store: Store) -> None:
     assert [line.boundary for line in told.urgent_first] == [("b", "c"), ("a", "b")]
 
 
+def test_two_summaries_of_the_same_list_changes_in_the_same_order(store: Store) -> None:
+    """What a summary proposes to explain is the first of them."""
+    environments = [f"E{number:02}" for number in range(40)]
+    cells = [cell(name, place, "xy"[place], each) for each in reversed(environments) for place, name in enumerate("ab")]
+    store.comparisons.put_comparison("x", "y", RUN.reads, judgement(Verdict.CHANGED, 1.0), [])
+    finish(store, RUN, [release("a", 0), release("b", 1)], cells)
+    assert [line.environment for line in summary.summarise(store, "run").urgent_first] == environments
+
+
 def test_a_cell_that_breaks_where_an_older_release_ran_is_told(store: Store) -> None:
     releases = [release("a", 0), release("b", 1), release("c", 2)]
     cells = [

@@ -225,7 +225,8 @@ def _neighbours(store: Store, run_id: str) -> tuple[PairLine, ...]:
     """Neighbouring pairs; every pair where the matrix compares with one release only."""
     found = run_pairs.told(store, run_id).query(
         store,
-        "SELECT environment, older, newer, verdict, reason FROM pair ORDER BY older_position, newer_position",
+        "SELECT environment, older, newer, verdict, reason FROM pair"
+        " ORDER BY older_position, newer_position, environment",
     )
     laws, explained = law_lines.lines(store, run_id), short_lines.of_run(store, run_id)
     nothing = ShortLine(told="", open=False)
